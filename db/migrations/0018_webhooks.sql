@@ -63,3 +63,8 @@ create policy platform on outbox to app_system using (true);
 create policy platform on webhook_deliveries to app_system using (true);
 grant select (property_id, id, occurred_at), delete on outbox to app_system;
 grant select (property_id, id, event_id, status, created_at, updated_at), delete on webhook_deliveries to app_system;
+
+-- Operations over the platform's tables tell a property of what they do there.
+grant select (property_id, id, is_active, events) on webhook_endpoints to app_system;
+create policy platform on webhook_endpoints for select to app_system using (true);
+grant insert on outbox, webhook_deliveries to app_system;

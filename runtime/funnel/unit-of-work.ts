@@ -12,7 +12,7 @@ import { dryOutcome, isDry, Undone, without } from "./dry-run.ts";
 import { type Answer, claimKey, recordPart } from "./idempotency.ts";
 import { effectParts } from "./outbox.ts";
 import { propose } from "./propose.ts";
-import { askedBy } from "./questions.ts";
+import { askedBy, conceals } from "./questions.ts";
 import { keyedCall, recordRefusal, scopeOf } from "./replay.ts";
 import { isWeighed, weigh } from "./review.ts";
 import { type Effects, type Handled, noEffects, type Running } from "./running.ts";
@@ -62,7 +62,8 @@ async function answer(running: Running): Promise<Outcome> {
   const weight = running.call.review === "weighed" ? await weigh(running, isTried) : null;
   if (isTried) {
     const needs = weight ? { approval: weight.reasons } : {};
-    throw new Undone({ ...dryOutcome(operation, result), ...(asked && { asked: { ...asked, ...needs } }) });
+    const shown = conceals(running) ? {} : result;
+    throw new Undone({ ...dryOutcome(operation, shown), ...(asked && { asked: { ...asked, ...needs } }) });
   }
   if (weight) return propose(running, weight);
   const outcome = finish(running, audited, result);

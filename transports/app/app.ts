@@ -82,6 +82,7 @@ function crossOrigin(origins: string[]) {
     allowHeaders: [
       ...["Authorization", "X-Api-Key", "X-Property-Id", "Idempotency-Key", "API-Version", "Content-Type"],
       ...["Prefer", "If-Match", "Accept", "X-Request-Id", "MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"],
+      "Mcp-Session-Id",
     ],
     exposeHeaders: [
       ...["API-Version", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id"],
@@ -93,6 +94,7 @@ function crossOrigin(origins: string[]) {
         "Location",
         "Idempotency-Replayed",
         "Retry-After",
+        "Mcp-Session-Id",
       ],
     ],
     maxAge: 600,

@@ -5,6 +5,7 @@ import { mountCampaigns } from "./campaigns/mount.ts";
 import { mountCompliance } from "./compliance/mount.ts";
 import { setCookie, YEAR_SECONDS } from "./cookies.ts";
 import { mountImportPages } from "./imports/mount.ts";
+import { mountInvitation } from "./invitation.ts";
 import { mountJourneys } from "./journeys/mount.ts";
 import { mountLive } from "./live/mount.ts";
 import type { Live } from "./live/watch.ts";
@@ -22,6 +23,7 @@ import { mountTemplates } from "./templates/mount.ts";
 export function mountConsole(mounting: Mounting, live: Live): void {
   const { service, catalog } = mounting;
   mountSignIn(mounting);
+  mountInvitation(mounting);
   mountLive(mounting, live);
   mountDesk(mounting, "get", "/console", nowPage);
   mountDesk(mounting, "post", "/console/property", async ({ properties, form }) => {

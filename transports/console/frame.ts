@@ -5,9 +5,9 @@ import { type Html, respond } from "#transports/pages/frame/page.ts";
 import type { Desk } from "./desk.ts";
 import { iconOf } from "./icons.ts";
 import { languageSwitch, returnPath, signedOutPage } from "./signed-out.ts";
+import { say, language, inEnglish } from "./words/say.ts";
 import { labelOf } from "./values.ts";
 import type { Words } from "./words/english/english.ts";
-import { inEnglish, language, say } from "./words/say.ts";
 
 /** The parts of the console, by their paths. */
 export type Part = keyof Words["general"]["parts"];
@@ -54,12 +54,12 @@ export async function consolePage(desk: Desk, screen: Screen): Promise<Response>
 }
 
 async function sidebar(desk: Desk, part: Part): Promise<Html> {
-  const waiting = await desk.waiting;
+  const [waiting, logo] = await Promise.all([desk.waiting, desk.logo]);
   const links = Object.entries(say().general.parts).map(
     ([path, name]) =>
       html`<a href="${path}"${path === part ? html` aria-current="page"` : ""}>${iconOf(path)}<span>${name}</span>${path === "/console/approvals" ? badgeOf(waiting) : ""}</a>`,
   );
-  return html`<header class="side"><div class="house"><span class="mark" aria-hidden="true">${[...desk.property.name][0] ?? ""}</span><p>${desk.property.name}</p></div>${propertySwitch(desk)}<nav aria-label="${say().general.partsOfTheConsole}">${links}</nav><form class="person" method="post" action="/console/sign-out">${tokenField(desk)}<span class="who"><span>${desk.user.email}</span><span class="soft">${labelOf(desk.role)}</span></span><button class="quiet small">${say().general.signOut}</button></form>${languageSwitch(returnPath(desk.c, part))}</header>`;
+  return html`<header class="side"><div class="house">${logo === null ? html`<span class="mark" aria-hidden="true">${[...desk.property.name][0] ?? ""}</span>` : html`<img class="logo" src="${logo}" alt="" height="40">`}<p>${desk.property.name}</p></div>${propertySwitch(desk)}<nav aria-label="${say().general.partsOfTheConsole}">${links}</nav><form class="person" method="post" action="/console/sign-out">${tokenField(desk)}<span class="who"><span>${desk.user.email}</span><span class="soft">${labelOf(desk.role)}</span></span><button class="quiet small">${say().general.signOut}</button></form>${languageSwitch(returnPath(desk.c, part))}</header>`;
 }
 
 function badgeOf(waiting: number): Html | "" {

@@ -4,6 +4,7 @@ import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Outcome } from "#runtime/funnel/service.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
+import { themePaths } from "#tools/themes/paths.ts";
 import { addressOf, USER_LIMIT } from "#transports/http/admission.ts";
 import { attachment, bodyOf } from "#transports/http/file-body.ts";
 import type { HttpContext } from "#transports/http/handlers.ts";
@@ -118,6 +119,7 @@ async function deskOf(
       ({ rows }) => rows.length,
       () => 0,
     ),
+    logo: invoked("get_property_theme", {}, property.id).then(logoIn(property), () => null),
     properties,
     role: user.isPlatformAdmin ? "platform_admin" : membership!.role,
     canWrite: user.isPlatformAdmin || membership?.role !== "analyst",
@@ -142,6 +144,9 @@ async function deskOf(
     list,
   };
 }
+
+const logoIn = (property: Property) => (theme: Outcome) =>
+  themePaths(property.id, JSON.parse(theme.body)).logo;
 
 async function propertiesOf({ service }: Mounting, { memberships }: User): Promise<Property[]> {
   const found = await Promise.all(memberships.map((one) => service.directory.property(one.property_id)));

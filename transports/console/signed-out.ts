@@ -2,7 +2,7 @@ import { html } from "hono/html";
 import type { HttpContext } from "#transports/http/handlers.ts";
 import { type Html, servicePage } from "#transports/pages/frame/page.ts";
 import { hereOf } from "./guard.ts";
-import { LANGUAGE_NAMES, type Language, language, say } from "./words/say.ts";
+import { say, language, LANGUAGE_NAMES, type Language } from "./words/say.ts";
 
 /** A page of the console for a person without a desk: it signs in, it has no property, or its form was refused. */
 export function signedOutPage(

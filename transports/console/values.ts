@@ -2,7 +2,7 @@ import { html } from "hono/html";
 import { isUuid } from "#db/text.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import type { Row } from "./desk.ts";
-import { clock, count, counted, inEnglish, language, say } from "./words/say.ts";
+import { count, counted, clock, say, language, inEnglish } from "./words/say.ts";
 
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}/;
 
@@ -54,6 +54,12 @@ export function chip(text: string): Html {
 /** A time by the property's clock. */
 export function timeOf(text: string, timezone: string): Html {
   return html`<time datetime="${text}">${clock(new Date(text), timezone)}</time>`;
+}
+
+/** A sentence of an operation, with each time in it by the property's clock. */
+export function withTimes(sentence: string, timezone: string): Html | string {
+  const parts = sentence.split(/(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2}))/);
+  return inEnglish(html`${parts.map((part, index) => (index % 2 === 1 ? timeOf(part, timezone) : part))}`);
 }
 
 /** The label of a code or a field, as it stands within a sentence. */

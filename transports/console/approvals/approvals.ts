@@ -3,11 +3,11 @@ import type { Desk, Row } from "#transports/console/desk.ts";
 import { consolePage, tableOf } from "#transports/console/frame.ts";
 import { onward } from "#transports/console/paging.ts";
 import { redirect } from "#transports/console/signed-out.ts";
-import { chip, shown, timeOf } from "#transports/console/values.ts";
-import { count, inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { actionsOf } from "./decide.ts";
-import { type Previewed, previewSection } from "./preview.ts";
+import { type Previewed, previewSection, recordLink } from "./preview.ts";
+import { count, say, inEnglish } from "#transports/console/words/say.ts";
+import { chip, shown, timeOf } from "#transports/console/values.ts";
 
 const PART = "/console/approvals";
 
@@ -48,22 +48,39 @@ export async function approvalsPage(desk: Desk): Promise<Response> {
   return consolePage(desk, { part: PART, heading: say().approvals.approvals, content });
 }
 
-/** One proposal: what it would do, as it would be now, and the decision. */
+/** One proposal: what it would do, as it was proposed, and its decision. What it would do now arrives behind the page. */
 export async function approvalPage(desk: Desk): Promise<Response> {
-  const proposalId = desk.c.req.param("id");
-  const previewed = await desk.run<Previewed>("preview_proposal", { proposalId });
-  const { proposal, stale } = previewed;
+  const proposal = await desk.run<Previewed["proposal"]>("get_proposal", { id: desk.c.req.param("id") });
   const { timezone } = desk.property;
+  const isWaiting = proposal.status === "waiting";
   const said =
     desk.c.req.query("done") === undefined
       ? ""
       : html`<p class="said" role="status">${say().approvals.done}</p>`;
+  const path = `${PART}/${proposal.id}/preview`;
+  const preview = isWaiting
+    ? html`<div id="preview" data-part="${path}" aria-busy="true"><p><a class="button" href="${path}">${say().approvals.seeAsNowAndDecide}</a></p></div>`
+    : recordLink(proposal);
+  const content = html`<p><a href="${PART}">${say().approvals.allThatWaits}</a></p>${said}<p>${chip(proposal.status)} ${say().approvals.proposedBy(timeOf(proposal.created_at, timezone), proposerOf(proposal), isWaiting ? html`${say().approvals.untilThen(timeOf(proposal.expires_at, timezone))}` : "")}</p>${endOf(proposal, timezone)}<h2>${say().approvals.whatItWouldDo}</h2><ul class="facts">${proposal.sentences.map((text) => html`<li>${inEnglish(text)}</li>`)}</ul><h2>${say().approvals.whyPersonAsked}</h2><ul>${proposal.reasons.map((text) => html`<li>${inEnglish(text)}</li>`)}</ul>${preview}<details><summary>${say().approvals.theCallItself}</summary><dl class="fields"><div><dt>${say().approvals.operation}</dt><dd>${proposal.tool}</dd></div><div><dt>${say().approvals.sha256WhatYouSee}</dt><dd><code>${proposal.shown_hash}</code></dd></div></dl><pre class="call" tabindex="0" role="region" aria-label="${say().approvals.argumentsCall}">${JSON.stringify(proposal.input, null, 2)}</pre></details>`;
+  return consolePage(desk, { part: PART, heading: proposal.title, content, frames: true });
+}
+
+/** A waiting proposal as it would be now, and the decision: a part of its page, or by itself without scripts. */
+export async function previewPage(desk: Desk): Promise<Response> {
+  const proposalId = desk.c.req.param("id");
+  const previewed = await desk.run<Previewed>("preview_proposal", { proposalId });
+  const { proposal, stale } = previewed;
   const changed =
     stale.length > 0
       ? html`<div class="wrong" role="alert"><p>${say().approvals.cannotBeApprovedThisHas}</p><ul>${stale.map((part) => html`<li>${inEnglish(part)}</li>`)}</ul></div>`
       : "";
-  const content = html`<p><a href="${PART}">${say().approvals.allThatWaits}</a></p>${said}<p>${chip(proposal.status)} ${say().approvals.proposedBy(timeOf(proposal.created_at, timezone), proposerOf(proposal), proposal.status === "waiting" ? html`${say().approvals.untilThen(timeOf(proposal.expires_at, timezone))}}` : "")}</p>${endOf(proposal, timezone)}${changed}<h2>${say().approvals.whatItWouldDo}</h2><ul class="facts">${proposal.sentences.map((text) => html`<li>${inEnglish(text)}</li>`)}</ul><h2>${say().approvals.whyPersonAsked}</h2><ul>${proposal.reasons.map((text) => html`<li>${inEnglish(text)}</li>`)}</ul>${previewSection(previewed)}${actionsOf(desk, previewed)}<details><summary>${say().approvals.theCallItself}</summary><dl class="fields"><div><dt>${say().approvals.operation}</dt><dd>${proposal.tool}</dd></div><div><dt>${say().approvals.sha256WhatYouSee}</dt><dd><code>${proposal.shown_hash}</code></dd></div></dl><pre class="call" tabindex="0" role="region" aria-label="${say().approvals.argumentsCall}">${JSON.stringify(proposal.input, null, 2)}</pre></details>`;
-  return consolePage(desk, { part: PART, heading: proposal.title, content, frames: true });
+  return consolePage(desk, {
+    part: PART,
+    above: { path: `${PART}/${proposal.id}`, name: proposal.title },
+    heading: say().approvals.asItIsNow,
+    content: html`<div id="preview">${changed}${previewSection(previewed)}${actionsOf(desk, previewed)}</div>`,
+    frames: true,
+  });
 }
 
 /** Approves or refuses, and shows the proposal as it is then. */

@@ -1,8 +1,8 @@
 import { html } from "hono/html";
 import { bars, figures } from "#transports/console/bars.ts";
 import type { Desk } from "#transports/console/desk.ts";
-import { inEnglish, money, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
+import { money, say, inEnglish } from "#transports/console/words/say.ts";
 
 /** The answer of preview_proposal. */
 export interface Previewed {
@@ -95,7 +95,8 @@ const BY_TOOL: Readonly<Record<string, string>> = {
   update_template: "/console/records/templates",
 };
 
-function recordLink({ tool, input }: Previewed["proposal"]): Html | "" {
+/** The way to the record that the call is about. */
+export function recordLink({ tool, input }: Previewed["proposal"]): Html | "" {
   const named = Object.entries(PAGES).find(([name]) => typeof input[name] === "string");
   const path = named ? `${named[1]}/${input[named[0]]}` : BY_TOOL[tool] && `${BY_TOOL[tool]}/${input.id}`;
   return path ? html`<p><a href="${path}">${say().approvals.lookAtRecordAsNow}</a></p>` : "";

@@ -5,13 +5,14 @@ import type { Desk, Row } from "#transports/console/desk.ts";
 import { actButton, askButton } from "#transports/console/fields.ts";
 import { consolePage } from "#transports/console/frame.ts";
 import { redirect } from "#transports/console/signed-out.ts";
-import { chip, fieldsOf, timeOf } from "#transports/console/values.ts";
-import { counted, inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
+import { abTestForm } from "./ab-test.ts";
 import { checkLink, checkSection } from "./check.ts";
 import { previewOf } from "./preview.ts";
 import { reportOf, type Stats } from "./report.ts";
 import { editor } from "./write.ts";
+import { counted, say, inEnglish } from "#transports/console/words/say.ts";
+import { chip, timeOf, fieldsOf } from "#transports/console/values.ts";
 
 const PART = "/console/campaigns";
 
@@ -58,10 +59,33 @@ async function before(desk: Desk, campaign: Row, stats: Stats): Promise<Html> {
   const step = check === undefined ? "write" : "check";
   const steps = html`<ol class="steps"><li><a href="?"${step === "write" ? html` aria-current="step"` : ""}>${say().campaigns.write}</a></li><li><a href="?check=yes"${step === "check" ? html` aria-current="step"` : ""}>${say().campaigns.checkAndSend}</a></li></ol>`;
   const failed = stats.audience > 0 ? reportOf(desk, campaign, stats) : "";
-  if (step === "check") return html`${steps}${await checkSection(desk, campaign)}${failed}`;
+  if (step === "check") return html`${steps}${checkPart(desk, campaign)}${failed}`;
   const preview = html`<section class="preview" aria-label="${say().general.preview}">${await previewOf(desk, campaign)}</section>`;
-  const written = desk.canWrite ? editor(desk, campaign, await choicesOf(desk)) : settings(desk, campaign);
-  return html`${steps}<div class="two"><section aria-label="${say().campaigns.write}">${written}${desk.canWrite ? checkLink() : ""}</section>${preview}</div>${failed}`;
+  const written = desk.canWrite ? await forms(desk, campaign) : settings(desk, campaign);
+  return html`${steps}<div class="two"><section aria-label="${say().campaigns.write}">${written}</section>${preview}</div>${failed}`;
+}
+
+/** The check of a large audience takes longer than a page may, so it arrives behind it. */
+function checkPart(desk: Desk, { id }: Row): Html {
+  const { tested } = desk.c.req.query();
+  const path = `${PART}/${id}/check${tested === undefined ? "" : "?tested=yes"}`;
+  return html`<div id="check" data-part="${path}" aria-busy="true"><p><a class="button" href="${path}">${say().campaigns.seeWhoGetsAndSend}</a></p></div>`;
+}
+
+/** The check by itself, for browsers without scripts, and as the part of the campaign's page. */
+export async function checkPage(desk: Desk): Promise<Response> {
+  const campaign = await desk.run("get_campaign", { id: desk.c.req.param("id") });
+  return consolePage(desk, {
+    part: PART,
+    above: { path: `${PART}/${campaign.id}`, name: String(campaign.name) },
+    heading: say().campaigns.checkAndSend,
+    content: html`<div id="check">${await checkSection(desk, campaign)}</div>`,
+  });
+}
+
+async function forms(desk: Desk, campaign: Row): Promise<Html> {
+  const choices = await choicesOf(desk);
+  return html`${editor(desk, campaign, choices)}${checkLink()}${abTestForm(desk, campaign, choices.templates)}`;
 }
 
 async function after(desk: Desk, campaign: Row, stats: Stats): Promise<Html> {
@@ -81,7 +105,7 @@ export async function choicesOf(desk: Desk): Promise<{ templates: Row[]; segment
 function statesOf({ property: { timezone } }: Desk, campaign: Row): Html {
   const starts =
     campaign.status === "scheduled"
-      ? html` ${say().campaigns.forTime(timeOf(String(campaign.scheduled_at), timezone))}}`
+      ? html` ${say().campaigns.forTime(timeOf(String(campaign.scheduled_at), timezone))}`
       : "";
   return html`${chip(String(campaign.channel))} ${chip(String(campaign.status))}${starts} ${inEnglish(String(campaign.status_reason ?? ""))}<span id="pulse">${say().general.live}</span>`;
 }

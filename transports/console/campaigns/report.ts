@@ -3,10 +3,11 @@ import { bars, stacked, tiles } from "#transports/console/bars.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { numbers, tableOf } from "#transports/console/frame.ts";
 import { term } from "#transports/console/terms.ts";
-import { labelOf, timeOf, words } from "#transports/console/values.ts";
-import { count, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
+import { abTestSentence } from "./ab-test.ts";
 import { type CallCounts, callFigures } from "./calls.ts";
+import { count, say } from "#transports/console/words/say.ts";
+import { labelOf, words, timeOf } from "#transports/console/values.ts";
 import { reasonWords } from "./reasons.ts";
 
 /** The states of recipients, in the order of a message's way. They add up to the audience. */
@@ -54,7 +55,7 @@ export function reportOf(desk: Desk, campaign: Row, stats: Stats): Html {
     return html`<div class="empty"><p>${say().report.noRecipientsArePlannedYet}</p></div>`;
   }
   const { timezone } = desk.property;
-  return html`${summary(stats)}<h2>${say().report.whereRecipientsStand(count(stats.audience))}</h2>${stacked(say().report.recipientsByState, statesOf(stats), stats.audience)}${waits(stats)}${skips(campaign, stats)}${stats.calls ? callFigures(stats.calls, campaign.id) : ""}${variants(stats)}${links(stats)}<p class="soft">${say().report.countedAt(timeOf(stats.as_of, timezone))}</p>`;
+  return html`${summary(stats)}<h2>${say().report.whereRecipientsStand(count(stats.audience))}</h2>${stacked(say().report.recipientsByState, statesOf(stats), stats.audience)}${waits(stats)}${skips(campaign, stats)}${stats.calls ? callFigures(stats.calls, campaign.id) : ""}${variants(desk, campaign, stats)}${links(stats)}<p class="soft">${say().report.countedAt(timeOf(stats.as_of, timezone))}</p>`;
 }
 
 function statesOf(stats: Stats): (readonly [string, number])[] {
@@ -76,8 +77,8 @@ function summary(stats: Stats): Html {
   const figure = (name: string | Html, value: number) => ({ name, value: count(value), note: share(value) });
   return tiles([
     { name: say().report.sent, value: count(reached), note: say().report.ofAudience(count(stats.audience)) },
-    figure(html`${say().report.openedBy(term("human"))}}`, stats.opens_human),
-    figure(html`${say().report.clickedBy(term("human"))}}`, stats.clicks_human),
+    figure(html`${say().report.openedBy(term("human"))}`, stats.opens_human),
+    figure(html`${say().report.clickedBy(term("human"))}`, stats.clicks_human),
     figure(term("converted"), stats.converted),
     figure(term("redeemed"), stats.redeemed),
     figure(say().report.unsubscribed, stats.unsubscribed),
@@ -109,16 +110,18 @@ function skips(campaign: Row, { skipped, no_consent }: Stats): Html | "" {
   return html`<h2>${say().report.leftOutAndWhy}</h2>${bars(say().report.skippedByReason, rows, sum(skipped), say().general.reason)}${causes.length > 0 ? html`<p class="soft">${say().general.withoutConsent(term("consent"), causes.map(([name, value]) => `${count(value)} ${labelOf(name)}`).join(", "))}</p>` : ""}`;
 }
 
-function variants({ by_variant }: Stats): Html | "" {
+function variants(desk: Desk, campaign: Row, { by_variant }: Stats): Html | "" {
   const all = Object.entries(by_variant);
   if (all.length === 0) return "";
+  const test = campaign.ab_test as { variants: { id: string; name?: string }[] } | null;
+  const nameOf = (id: string) => test?.variants.find((one) => one.id === id)?.name ?? id;
   const percent = (value: number | null | undefined) =>
     value === null || value === undefined ? say().general.none : `${(value * 100).toFixed(1)} %`;
   const rows = all.map(
     ([id, one]) =>
-      html`<tr><th scope="row">${id}</th><td class="number">${count(one.audience ?? 0)}</td><td class="number">${count((one.sent ?? 0) + (one.delivered ?? 0))}</td><td class="number">${percent(one.open_rate)}</td><td class="number">${percent(one.click_rate)}</td><td class="number">${percent(one.conversion_rate)}</td></tr>`,
+      html`<tr><th scope="row">${nameOf(id)}</th><td class="number">${count(one.audience ?? 0)}</td><td class="number">${count((one.sent ?? 0) + (one.delivered ?? 0))}</td><td class="number">${percent(one.open_rate)}</td><td class="number">${percent(one.click_rate)}</td><td class="number">${percent(one.conversion_rate)}</td></tr>`,
   );
-  return html`<h2>${say().report.variants}</h2>${tableOf(say().report.byVariant, [say().report.variant, numbers(say().report.recipients), numbers(say().report.sent), numbers(say().report.opened), numbers(say().report.clicked), numbers(say().report.converted)], rows, html``)}`;
+  return html`<h2>${say().report.variants}</h2>${abTestSentence(desk, campaign)}${tableOf(say().report.byVariant, [say().report.variant, numbers(say().report.recipients), numbers(say().report.sent), numbers(say().report.opened), numbers(say().report.clicked), numbers(say().report.converted)], rows, html``)}`;
 }
 
 function links({ by_link }: Stats): Html | "" {

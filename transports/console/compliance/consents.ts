@@ -2,9 +2,9 @@ import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { consolePage, tableOf } from "#transports/console/frame.ts";
 import { onward } from "#transports/console/paging.ts";
-import { chip, fieldsOf, labelOf, shown, timeOf } from "#transports/console/values.ts";
-import { say } from "#transports/console/words/say.ts";
 import { ledgerSection } from "./ledger.ts";
+import { say } from "#transports/console/words/say.ts";
+import { labelOf, chip, shown, timeOf, fieldsOf } from "#transports/console/values.ts";
 
 const PART = "/console/players";
 /** A page of a print. */
@@ -27,7 +27,7 @@ export async function consentsPage(desk: Desk): Promise<Response> {
   const path = `${PART}/${id}/consents`;
   const lines = rows.map(
     (row) =>
-      html`<tr><th scope="row"><a href="${path}/${row.id}">${timeOf(String(row.occurred_at), timezone)}</a></th><td>${chip(String(row.channel))}</td><td>${chip(String(row.action))}</td><td>${shown(row.consent_level && labelOf(String(row.consent_level)), timezone)}</td><td>${shown(row.consent_source, timezone)}<p class="soft">${row.consent_text ?? ""}</p></td><td>${labelOf(String(row.actor_type))}</td><td><code>${String(row.record_hash).slice(0, 16)}</code></td></tr>`,
+      html`<tr><th scope="row"><a href="${path}/${row.id}">${timeOf(String(row.occurred_at), timezone)}</a></th><td>${chip(String(row.channel))}</td><td>${chip(String(row.action))}</td><td>${shown(row.consent_level && labelOf(String(row.consent_level)), timezone)}</td><td>${shown(row.consent_source, timezone)}<p class="soft">${row.consent_text ?? ""}</p></td><td>${labelOf(String(row.actor_type))}${row.collection_method === "mcp" ? html` <span class="soft">${say().compliance.byAnAgent}</span>` : ""}</td><td><code>${String(row.record_hash).slice(0, 16)}</code></td></tr>`,
   );
   const head = [
     say().general.time,

@@ -1,9 +1,9 @@
 import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { consolePage } from "#transports/console/frame.ts";
-import { chip, labelOf, timeOf } from "#transports/console/values.ts";
-import { inEnglish, say } from "#transports/console/words/say.ts";
 import { PART } from "./list.ts";
+import { say } from "#transports/console/words/say.ts";
+import { labelOf, withTimes, chip, timeOf } from "#transports/console/values.ts";
 
 interface Explained {
   enrollment: Row;
@@ -34,6 +34,6 @@ export async function enrollmentPage(desk: Desk): Promise<Response> {
     above: { path: `${PART}/${journey_id}`, name: String(journey.name) },
     heading: say().journeys.playerInThisJourney,
     states: chip(String(status)),
-    content: html`${player}<h2>${say().general.why}</h2><p>${inEnglish(why)}</p>${until === null ? "" : html`<p>${say().journeys.atTheLatest(timeOf(until, timezone))}</p>`}${ways.length > 0 ? html`<h2>${say().journeys.whatComesThen}</h2><ul>${ways}</ul>` : ""}<h2>${say().journeys.theWaySoFar}</h2><ol>${path.map(({ node, type, at }) => html`<li>${node}${type === null ? "" : html` <span class="soft">${labelOf(type)}</span>`}, ${timeOf(at, timezone)}</li>`)}</ol>`,
+    content: html`${player}<h2>${say().general.why}</h2><p>${withTimes(why, timezone)}</p>${until === null ? "" : html`<p>${say().journeys.atTheLatest(timeOf(until, timezone))}</p>`}${ways.length > 0 ? html`<h2>${say().journeys.whatComesThen}</h2><ul>${ways}</ul>` : ""}<h2>${say().journeys.theWaySoFar}</h2><ol>${path.map(({ node, type, at }) => html`<li>${node}${type === null ? "" : html` <span class="soft">${labelOf(type)}</span>`}, ${timeOf(at, timezone)}</li>`)}</ol>`,
   });
 }

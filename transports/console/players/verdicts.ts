@@ -1,12 +1,12 @@
 import { html } from "hono/html";
 import { CHANNELS } from "#tools/compliance/channels.ts";
-import { reasonWords } from "#transports/console/campaigns/reasons.ts";
 import type { Desk } from "#transports/console/desk.ts";
 import { tableOf } from "#transports/console/frame.ts";
 import { term } from "#transports/console/terms.ts";
-import { chip, labelOf, shown, timeOf, words } from "#transports/console/values.ts";
-import { inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
+import { say, inEnglish } from "#transports/console/words/say.ts";
+import { labelOf, words, chip, shown, timeOf } from "#transports/console/values.ts";
+import { reasonWords } from "#transports/console/campaigns/reasons.ts";
 
 interface Rule {
   rule: string;
@@ -35,7 +35,7 @@ export async function verdictsSection(desk: Desk, playerId: string): Promise<Htm
 function rowOf(timezone: string) {
   return ({ channel, allowed, defer, rules }: Verdict): Html => {
     const bars = rules.filter(({ result }) => result === "blocks");
-    const until = defer?.retry_at ? html` ${say().general.untilThat(timeOf(defer.retry_at, timezone))}}` : "";
+    const until = defer?.retry_at ? html` ${say().general.untilThat(timeOf(defer.retry_at, timezone))}` : "";
     const waits =
       allowed && defer
         ? html`<p>${say().players.messageWaits(until, defer.reasons.map((one) => labelOf(one)).join(", "))}</p>`

@@ -1,18 +1,20 @@
 import { html } from "hono/html";
+import type { Fault } from "#runtime/faults.ts";
 import { COLORS, type ColorName, LANGUAGES, type Theme } from "#tools/themes/theme.ts";
 import type { Desk } from "#transports/console/desk.ts";
 import { type Filled, formOf, input, type Option, select, tried } from "#transports/console/fields.ts";
 import { redirect } from "#transports/console/signed-out.ts";
-import { words } from "#transports/console/values.ts";
-import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
+import { logoSection } from "./logo.ts";
 import { PART, settingPage } from "./settings.ts";
+import { say } from "#transports/console/words/say.ts";
+import { words } from "#transports/console/values.ts";
 
 const NAMES = Object.keys(COLORS) as ColorName[];
 const LANGUAGE_WORDS = { en: "English", es: "Español", fr: "Français", de: "Deutsch", zh: "中文" };
 
 /** The look of the pages that players see. */
-export async function themePage(desk: Desk, again?: Filled): Promise<Response> {
+export async function themePage(desk: Desk, again?: Filled, logoFault?: Fault): Promise<Response> {
   const theme = await desk.run<Theme>("get_property_theme");
   const filled = again ?? { values: flat(theme) };
   const languages = LANGUAGES.map((one): Option => [one, LANGUAGE_WORDS[one]]);
@@ -24,7 +26,7 @@ export async function themePage(desk: Desk, again?: Filled): Promise<Response> {
           content: html`<div class="row">${input(filled, { name: "name", label: say().settings.nameAtTheTop, most: 80, hint: say().general.emptyThePropertys })}${select(filled, { name: "language", label: say().settings.language, options: languages, hint: say().settings.forPlayersWhoseOwnNot })}${input(filled, { name: "responsible_gaming_url", label: say().settings.pageToTakeBreak, type: "url", most: 2000 })}</div>${colors(filled, "light", say().settings.byDay)}${colors(filled, "dark", say().settings.inDarkMode)}<div class="acts"><button>${say().settings.saveTheTheme}</button></div>`,
         })
       : html`<p>${say().settings.managerChangesTheme}</p>`
-  }`;
+  }${logoSection(desk, theme, logoFault)}`;
   return settingPage(desk, "theme", content);
 }
 

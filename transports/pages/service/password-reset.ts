@@ -1,27 +1,19 @@
-import { randomUUID } from "node:crypto";
 import { html } from "hono/html";
 import { type Fault, toFault } from "#runtime/faults.ts";
-import { invoke } from "#runtime/funnel/invoke.ts";
 import { signedOutPage } from "#transports/console/signed-out.ts";
-import { inEnglish, say } from "#transports/console/words/say.ts";
-import { addressOf } from "#transports/http/admission.ts";
+import { anonymously } from "#transports/http/anonymous.ts";
 import type { HttpContext } from "#transports/http/handlers.ts";
 import { readForm } from "#transports/pages/frame/form.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
+import { say, inEnglish } from "#transports/console/words/say.ts";
 
 /** Mounts the pages of a forgotten password: the request for a link, and the page of the link. GET changes nothing. */
-export function mountPasswordReset({ app, control, service, catalog }: Mounting): void {
-  const run = async (c: HttpContext, name: string, input: object): Promise<Fault | null> => {
-    const call = {
-      actor: { type: "anonymous", id: null } as const,
-      transport: "page" as const,
-      requestId: randomUUID(),
-      ip: addressOf(control, c.env.incoming),
-      userAgent: c.req.header("user-agent"),
-    };
-    return invoke(service, catalog.operations.get(name)!, call, input).then(() => null, toFault);
-  };
+export function mountPasswordReset(mounting: Mounting): void {
+  const { app } = mounting;
+  const anonymous = anonymously(mounting);
+  const run = (c: HttpContext, name: string, input: object): Promise<Fault | null> =>
+    anonymous(c, name, input).then(() => null, toFault);
   app.get("/password-reset", (c) => askPage(c));
   app.post("/password-reset", async (c) => {
     const form = await readForm(c);
@@ -65,7 +57,11 @@ function setPage(c: HttpContext, fault?: Fault): Promise<Response> {
 }
 
 function donePage(c: HttpContext): Promise<Response> {
-  return show(c, say().signIn.yourPasswordIsSet, html`<p>${say().signIn.signInWithFromNow}</p>`);
+  return show(
+    c,
+    say().signIn.yourPasswordIsSet,
+    html`<p>${say().signIn.signInWithFromNow}</p><p><a class="button" href="/console">${say().signIn.openTheConsole}</a></p>`,
+  );
 }
 
 /** The fault as a note for people, without the field's name. `instead` replaces its message. */

@@ -51,4 +51,6 @@ export const approvals = {
   messageAsFirstThemGets: "The message as the first of them gets it",
   done: "Done. The agent has been told.",
   proposers: { api_key: "an API key", user: "a user's agent", system: "the command line" },
+  seeAsNowAndDecide: "See it as it is now, and decide",
+  asItIsNow: "As it is now",
 };

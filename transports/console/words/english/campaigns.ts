@@ -1,5 +1,5 @@
 import { html } from "hono/html";
-import type { Part } from "#transports/console/words/part.ts";
+import type { Part, Shown } from "#transports/console/words/part.ts";
 
 export const campaigns = {
   calls: "Calls",
@@ -49,4 +49,41 @@ export const campaigns = {
   textMessage: "Text message",
   inboxPlayersPages: "Inbox of the player's pages",
   acts: { send: "Send", pause: "Pause", resume: "Resume", cancel: "Cancel", unschedule: "Unschedule" },
+  shareThatTriesIn: "Share that tries it, in %",
+  restWaitsForWinner: "The rest waits for the winner",
+  waitBeforeWinnerInMinutes: "Wait before the winner, in minutes",
+  leastMessagesOfEach: "Least messages of each",
+  withFewerFirstVariantWins: "With fewer, the first variant wins",
+  goalTheEvent: "Goal: the event",
+  whereWinnerWhoReachedGoal: "Where the winner is who reached the goal, such as visit",
+  withinInHours: "Within, in hours",
+  moreVariants: "More variants",
+  saveTheTest: "Save the test",
+  winnerHasMost: "The winner has the most",
+  removeTheTest: "Remove the test",
+  abTest: "A/B test",
+  shareAudienceTriesVariantsRest:
+    "A share of the audience tries variants. The rest gets the one that does best.",
+  winnerIsChosen: (time: Part) => html`The winner is chosen ${time}.`,
+  shareTries: (share: Part, variants: Part, ends: Part) =>
+    html`${share} % of the audience try ${variants} variants.${ends}`,
+  reachedOf: (name: Shown, reached: Shown, sample: Shown) => `${name} ${reached} of ${sample}`,
+  restAudienceGets: " The rest of the audience gets it.",
+  wonBy: (why: Part, rates: Part, rest: Part, time: Part) => html`${why}: ${rates}.${rest} Chosen ${time}.`,
+  emptyTheCampaigns: "Empty: the campaign's",
+  theCampaigns: "The campaign's",
+  variantOf: (letter: Part) => html`Variant ${letter}`,
+  partsOfTheSplit: "Parts of the split",
+  seeWhoGetsAndSend: "See who gets it, and send it",
+  metrics: {
+    open: "opens by people",
+    click: "clicks by people",
+    conversion: "players who reach the goal",
+    redeem: "redeemed offers",
+  },
+  wins: {
+    best: "has the best rate",
+    tie: "wins a tie",
+    too_few: "wins, because a variant has too few messages",
+  },
 };

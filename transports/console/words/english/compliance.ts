@@ -55,4 +55,5 @@ export const compliance = {
   actor: "Actor",
   auditLogHasNothingAbout: "The audit log has nothing about it.",
   evidenceOfOneMessage: "Evidence of one message",
+  byAnAgent: "by an agent",
 };

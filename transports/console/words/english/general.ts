@@ -118,4 +118,12 @@ export const general = {
     429: "Too many requests",
   },
   language: "Language",
+  setAPasswordFor: (email: Part) => html`Set a password for ${email}. Use 12 characters or more.`,
+  youJoinWith: (email: Part) => html`You join with your account ${email}.`,
+  joinProperty: (property: Shown) => `Join ${property}`,
+  invitedAs: (role: Part) => html`You are invited to its marketing console, as ${role}.`,
+  join: "Join",
+  youHaveJoined: (property: Shown) => `You have joined ${property}`,
+  thisLinkNotValidAny: "This link is not valid any more. Ask an admin of the property for a new invitation.",
+  noOpenInvitation: "No open invitation",
 };

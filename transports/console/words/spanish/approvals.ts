@@ -53,4 +53,6 @@ export const approvals: Words["approvals"] = {
   messageAsFirstThemGets: "El mensaje como lo recibe el primero de ellos",
   done: "Hecho. Se ha avisado al agente.",
   proposers: { api_key: "una clave de API", user: "el agente de un usuario", system: "la línea de comandos" },
+  seeAsNowAndDecide: "Ver cómo está ahora y decidir",
+  asItIsNow: "Como está ahora",
 };

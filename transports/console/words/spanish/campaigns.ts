@@ -1,6 +1,6 @@
 import { html } from "hono/html";
 import type { Words } from "#transports/console/words/english/english.ts";
-import type { Part } from "#transports/console/words/part.ts";
+import type { Part, Shown } from "#transports/console/words/part.ts";
 
 export const campaigns: Words["campaigns"] = {
   calls: "Llamadas",
@@ -55,5 +55,43 @@ export const campaigns: Words["campaigns"] = {
     resume: "Reanudar",
     cancel: "Cancelar",
     unschedule: "Quitar la programación",
+  },
+  shareThatTriesIn: "Parte que la prueba, en %",
+  restWaitsForWinner: "El resto espera a la variante ganadora",
+  waitBeforeWinnerInMinutes: "Espera antes de elegir, en minutos",
+  leastMessagesOfEach: "Mínimo de mensajes de cada una",
+  withFewerFirstVariantWins: "Con menos, gana la primera variante",
+  goalTheEvent: "Meta: el evento",
+  whereWinnerWhoReachedGoal: "Si gana la que más jugadores lleva a la meta, por ejemplo visit",
+  withinInHours: "En un plazo de horas",
+  moreVariants: "Más variantes",
+  saveTheTest: "Guardar la prueba",
+  winnerHasMost: "Gana la que tiene más",
+  removeTheTest: "Quitar la prueba",
+  abTest: "Prueba A/B",
+  shareAudienceTriesVariantsRest:
+    "Una parte de la audiencia prueba las variantes. El resto recibe la que mejor funciona.",
+  winnerIsChosen: (time: Part) => html`La ganadora se elige el ${time}.`,
+  shareTries: (share: Part, variants: Part, ends: Part) =>
+    html`El ${share} % de la audiencia prueba ${variants} variantes.${ends}`,
+  reachedOf: (name: Shown, reached: Shown, sample: Shown) => `${name} ${reached} de ${sample}`,
+  restAudienceGets: " El resto de la audiencia la recibe.",
+  wonBy: (why: Part, rates: Part, rest: Part, time: Part) =>
+    html`${why}: ${rates}.${rest} Elegida el ${time}.`,
+  emptyTheCampaigns: "Vacío: el de la campaña",
+  theCampaigns: "La de la campaña",
+  variantOf: (letter: Part) => html`Variante ${letter}`,
+  partsOfTheSplit: "Partes del reparto",
+  seeWhoGetsAndSend: "Ver quién lo recibe, y enviarla",
+  metrics: {
+    open: "aperturas de personas",
+    click: "clics de personas",
+    conversion: "jugadores que alcanzan la meta",
+    redeem: "ofertas canjeadas",
+  },
+  wins: {
+    best: "tiene la mejor tasa",
+    tie: "gana un empate",
+    too_few: "gana, porque una variante tiene muy pocos mensajes",
   },
 };

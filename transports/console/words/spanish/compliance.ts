@@ -57,4 +57,5 @@ export const compliance: Words["compliance"] = {
   actor: "Actor",
   auditLogHasNothingAbout: "El registro de auditoría no tiene nada al respecto.",
   evidenceOfOneMessage: "Evidencia de un mensaje",
+  byAnAgent: "por un agente",
 };

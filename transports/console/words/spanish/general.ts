@@ -119,4 +119,13 @@ export const general: Words["general"] = {
     429: "Demasiadas solicitudes",
   },
   language: "Idioma",
+  setAPasswordFor: (email: Part) => html`Fije una contraseña para ${email}. Use 12 caracteres o más.`,
+  youJoinWith: (email: Part) => html`Usted se une con su cuenta ${email}.`,
+  joinProperty: (property: Shown) => `Unirse a ${property}`,
+  invitedAs: (role: Part) => html`Tiene una invitación a su consola de marketing, con el rol ${role}.`,
+  join: "Unirme",
+  youHaveJoined: (property: Shown) => `Usted se ha unido a ${property}`,
+  thisLinkNotValidAny:
+    "Este enlace ya no es válido. Pida una nueva invitación a un administrador de la propiedad.",
+  noOpenInvitation: "No hay una invitación abierta",
 };

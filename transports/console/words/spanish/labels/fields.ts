@@ -84,6 +84,7 @@ export const fields = {
   skip_reasons: "motivos de omisión",
   sms_keywords: "palabras clave de textos",
   social_shares: "compartidos",
+  source: "origen",
   state: "estado",
   status: "estado",
   status_reason: "motivo del estado",
