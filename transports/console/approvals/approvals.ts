@@ -112,9 +112,12 @@ const PROPOSERS: Readonly<Record<string, string>> = {
   system: "the command line",
 };
 
+const WAYS_IN: ReadonlySet<string> = new Set(["rest", "mcp", "cli", "page"]);
+
 function proposerOf({ proposed_by, client }: Pick<Previewed["proposal"], "proposed_by" | "client">): string {
   const by = PROPOSERS[proposed_by.type] ?? proposed_by.type;
-  return client ? `${client}, with ${by}` : by;
+  // A program that gives no name is known by its way in, which says nothing to people.
+  return client && !WAYS_IN.has(client) ? `${client}, with ${by}` : by;
 }
 
 function endOf({ status, reason, decided_at, result }: Previewed["proposal"], timezone: string): Html | "" {
