@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
+import type { Sql } from "#db/database.ts";
 import type { EmailMessage } from "#runtime/channels/provider/channel.ts";
 import type { Config } from "#runtime/config.ts";
 import { job } from "#runtime/operation/job.ts";
@@ -22,16 +23,25 @@ export default job({
   async handler(context, { invitationId }) {
     // Made here, and anew at each attempt: the job's input would store it on the queue.
     const token = newToken();
-    const [invited] = await context.transactSystem(
-      (sql) => sql<Invited[]>`
-      update invitations i set token_hash = ${tokenHash(token)} from properties p
-      where p.id = i.property_id and i.property_id = ${context.propertyId} and i.id = ${invitationId}
-        and ${openInvitations(sql)}
-      returning i.email, i.role, p.name as property_name`,
-    );
+    const invited = await context.transactSystem((sql) => renew(sql, context.propertyId!, invitationId, token));
     if (invited) await sendPlatformMail(context, messageTo(context.config, invited, token));
   },
 });
+
+/** Gives the invitation this token alone; undefined where it is not open any more. */
+async function renew(
+  sql: Sql,
+  propertyId: string,
+  id: string,
+  token: string,
+): Promise<Invited | undefined> {
+  const [invited] = await sql<Omit<Invited, "property_name">[]>`
+    update invitations set token_hash = ${tokenHash(token)}
+    where property_id = ${propertyId} and id = ${id} and ${openInvitations(sql)} returning email, role`;
+  if (!invited) return undefined;
+  const [property] = await sql<{ name: string }[]>`select name from properties where id = ${propertyId}`;
+  return { ...invited, property_name: property!.name };
+}
 
 function messageTo(
   config: Config,

@@ -1,8 +1,8 @@
 import { html } from "hono/html";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { numbers, tableOf } from "./frame.ts";
-import { count, say } from "./words/say.ts";
 import { words } from "./values.ts";
+import { count, say } from "./words/say.ts";
 
 /** A bar a row. The number stands beside it, so that nobody has to measure. */
 export function bars(

@@ -5,9 +5,9 @@ import { type Html, respond } from "#transports/pages/frame/page.ts";
 import type { Desk } from "./desk.ts";
 import { iconOf } from "./icons.ts";
 import { languageSwitch, returnPath, signedOutPage } from "./signed-out.ts";
-import { say, language, inEnglish } from "./words/say.ts";
 import { labelOf } from "./values.ts";
 import type { Words } from "./words/english/english.ts";
+import { inEnglish, language, say } from "./words/say.ts";
 
 /** The parts of the console, by their paths. */
 export type Part = keyof Words["general"]["parts"];

@@ -6,8 +6,8 @@ import { readForm } from "#transports/pages/frame/form.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
 import { signedOutPage } from "./signed-out.ts";
-import { say, inEnglish } from "./words/say.ts";
 import { labelOf } from "./values.ts";
+import { inEnglish, say } from "./words/say.ts";
 
 interface Shown {
   property_name: string;

@@ -3,7 +3,7 @@ import type { Mounting } from "#transports/pages/player/visit.ts";
 import { cookieIn, setCookie, YEAR_SECONDS } from "./cookies.ts";
 import { isFromHere, ownPath } from "./guard.ts";
 import { redirect, refusedPage } from "./signed-out.ts";
-import { speaking, languageOf } from "./words/say.ts";
+import { languageOf, speaking } from "./words/say.ts";
 
 /** Gives each request its language: the person's own choice, then the browser's, then English. */
 export function mountLanguage({ app, service }: Mounting): void {

@@ -5,8 +5,8 @@ import { actButton, formOf, input } from "./fields.ts";
 import { consolePage, numbers, tableOf } from "./frame.ts";
 import { importsTable } from "./imports/list.ts";
 import { redirect } from "./signed-out.ts";
+import { chip, shown, statusReason, timeOf } from "./values.ts";
 import { counted, say } from "./words/say.ts";
-import { statusReason, chip, shown, timeOf } from "./values.ts";
 
 const MOVING = ["sending", "queued", "paused", "scheduled", "failed"];
 

@@ -1,8 +1,8 @@
 import { html } from "hono/html";
 import type { HttpContext } from "#transports/http/handlers.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
-import { say } from "./words/say.ts";
 import { words } from "./values.ts";
+import { say } from "./words/say.ts";
 
 /** The link to the next page of a list, with the filters of this one. */
 export function onward(c: HttpContext, next: string | undefined): Html | "" {

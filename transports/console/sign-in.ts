@@ -10,7 +10,7 @@ import type { Mounting } from "#transports/pages/player/visit.ts";
 import { cookieIn, setCookie } from "./cookies.ts";
 import { consolePath, hasFormToken, isFromHere } from "./guard.ts";
 import { redirect, refusedPage, signedOutPage } from "./signed-out.ts";
-import { say, language } from "./words/say.ts";
+import { language, say } from "./words/say.ts";
 
 /** Mounts the page where people sign in, and the form that signs them out. */
 export function mountSignIn(mounting: Mounting): void {

@@ -2,7 +2,7 @@ import { html } from "hono/html";
 import type { HttpContext } from "#transports/http/handlers.ts";
 import { type Html, servicePage } from "#transports/pages/frame/page.ts";
 import { hereOf } from "./guard.ts";
-import { say, language, LANGUAGE_NAMES, type Language } from "./words/say.ts";
+import { LANGUAGE_NAMES, type Language, language, say } from "./words/say.ts";
 
 /** A page of the console for a person without a desk: it signs in, it has no property, or its form was refused. */
 export function signedOutPage(
@@ -33,7 +33,7 @@ export function languageSwitch(to: string): Html {
   const others = (Object.keys(LANGUAGE_NAMES) as Language[]).filter((one) => one !== language());
   const buttons = others.map(
     (one) =>
-      html`<button class="quiet small" name="language" value="${one}" lang="${one}">${LANGUAGE_NAMES[one]}</button>`,
+      html`<button class="quiet small" name="language" value="${one}" lang="${one}"><span class="whole">${LANGUAGE_NAMES[one]}</span><span class="brief" aria-hidden="true">${one.toUpperCase()}</span></button>`,
   );
   return html`<form class="language" method="post" action="/console/language" aria-label="${say().general.language}"><input type="hidden" name="to" value="${to}">${buttons}</form>`;
 }

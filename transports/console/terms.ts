@@ -1,7 +1,7 @@
 import { html } from "hono/html";
 import type { Html } from "#transports/pages/frame/page.ts";
-import { say } from "./words/say.ts";
 import type { Words } from "./words/english/english.ts";
+import { say } from "./words/say.ts";
 
 export type Term = keyof Words["terms"];
 

@@ -2,7 +2,7 @@ import { html } from "hono/html";
 import { isUuid } from "#db/text.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import type { Row } from "./desk.ts";
-import { count, counted, clock, say, language, inEnglish } from "./words/say.ts";
+import { clock, count, counted, inEnglish, language, say } from "./words/say.ts";
 
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}/;
 

@@ -129,7 +129,8 @@ describe("in Spanish", () => {
     }
     expect(foreign).toEqual([]);
     const labels = new Set(Object.values(spanish.labels));
-    expect([...chips].filter((chip) => !labels.has(chip))).toEqual([]);
+    const planted = /^x[0-9a-f]{12}$/;
+    expect([...chips].filter((chip) => !labels.has(chip) && !planted.test(chip))).toEqual([]);
     expect(seen.size).toBeGreaterThan(60);
   });
 
@@ -223,7 +224,7 @@ describe("the language", () => {
       "1,234 jugadores",
       "1,000,000 de jugadores",
       "$12.50",
-      "24 nov 2026, 12:05 p.m.",
+      "24 nov 2026, 12:05",
     ]);
     expect(languageOf("fr", null, "es-419, en;q=0.9")).toBe("es");
   });

@@ -325,13 +325,15 @@ describe.runIf(browser)("the console", () => {
       const press = async (name: string) => {
         for (let count = 0; count < 30; count += 1) {
           await page.keyboard.press("Tab");
-          if ((await page.locator(":focus").textContent()) === name) return page.keyboard.press("Enter");
+          if ((await page.locator(":focus").textContent())?.startsWith(name))
+            return page.keyboard.press("Enter");
         }
         throw new Error(`the keyboard does not reach ${name}`);
       };
       await page.goto(`${casino.service.baseUrl}/console/players`);
       await press("Español");
       await page.waitForSelector("html[lang=es]");
+      await picture(page, "console-sign-in-spanish");
       await page.fill("#email", credentials.email);
       await page.fill("#password", credentials.password);
       await page.press("#password", "Enter");

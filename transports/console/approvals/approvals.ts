@@ -3,11 +3,11 @@ import type { Desk, Row } from "#transports/console/desk.ts";
 import { consolePage, tableOf } from "#transports/console/frame.ts";
 import { onward } from "#transports/console/paging.ts";
 import { redirect } from "#transports/console/signed-out.ts";
+import { chip, shown, timeOf } from "#transports/console/values.ts";
+import { count, inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { actionsOf } from "./decide.ts";
 import { type Previewed, previewSection, recordLink } from "./preview.ts";
-import { count, say, inEnglish } from "#transports/console/words/say.ts";
-import { chip, shown, timeOf } from "#transports/console/values.ts";
 
 const PART = "/console/approvals";
 
@@ -120,10 +120,13 @@ function playersOf({ players }: Row): string {
   return players === null ? say().approvals.noLimit : count(Number(players));
 }
 
+const WAYS_IN: ReadonlySet<string> = new Set(["rest", "mcp", "cli", "page"]);
+
 function proposerOf({ proposed_by, client }: Pick<Previewed["proposal"], "proposed_by" | "client">): string {
   const proposers: Readonly<Record<string, string>> = say().approvals.proposers;
   const by = proposers[proposed_by.type] ?? proposed_by.type;
-  return client ? say().approvals.clientWith(client, by) : by;
+  // A program that gives no name is known by its way in, which says nothing to people.
+  return client && !WAYS_IN.has(client) ? say().approvals.clientWith(client, by) : by;
 }
 
 function endOf({ status, reason, decided_at, result }: Previewed["proposal"], timezone: string): Html | "" {

@@ -1,8 +1,8 @@
 import { html } from "hono/html";
 import { bars, figures } from "#transports/console/bars.ts";
 import type { Desk } from "#transports/console/desk.ts";
+import { inEnglish, money, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
-import { money, say, inEnglish } from "#transports/console/words/say.ts";
 
 /** The answer of preview_proposal. */
 export interface Previewed {

@@ -11,9 +11,9 @@ import {
   tried,
 } from "#transports/console/fields.ts";
 import { redirect } from "#transports/console/signed-out.ts";
-import type { Html } from "#transports/pages/frame/page.ts";
-import { count, say } from "#transports/console/words/say.ts";
 import { timeOf } from "#transports/console/values.ts";
+import { count, say } from "#transports/console/words/say.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
 
 const PART = "/console/campaigns";
 /** The form's rows. A program can give ten. */

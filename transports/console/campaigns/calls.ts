@@ -5,8 +5,8 @@ import type { CallStats } from "#tools/voice-calls/figures.ts";
 import { figures } from "#transports/console/bars.ts";
 import type { Row } from "#transports/console/desk.ts";
 import { area, type Filled } from "#transports/console/fields.ts";
-import type { Html } from "#transports/pages/frame/page.ts";
 import { say } from "#transports/console/words/say.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
 
 export type CallCounts = Pick<CallStats, "placed" | "answered" | "voicemail" | "no_answer" | "opted_out">;
 

@@ -5,14 +5,14 @@ import type { Desk, Row } from "#transports/console/desk.ts";
 import { actButton, askButton } from "#transports/console/fields.ts";
 import { consolePage } from "#transports/console/frame.ts";
 import { redirect } from "#transports/console/signed-out.ts";
+import { chip, fieldsOf, timeOf } from "#transports/console/values.ts";
+import { counted, inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { abTestForm } from "./ab-test.ts";
 import { checkLink, checkSection } from "./check.ts";
 import { previewOf } from "./preview.ts";
 import { reportOf, type Stats } from "./report.ts";
 import { editor } from "./write.ts";
-import { counted, say, inEnglish } from "#transports/console/words/say.ts";
-import { chip, timeOf, fieldsOf } from "#transports/console/values.ts";
 
 const PART = "/console/campaigns";
 

@@ -3,11 +3,11 @@ import { bars, type Tile, tiles } from "#transports/console/bars.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { actButton, askButton, formOf, input, tick } from "#transports/console/fields.ts";
 import { term } from "#transports/console/terms.ts";
-import type { Html } from "#transports/pages/frame/page.ts";
-import { rehearsalForm } from "./rehearsal.ts";
-import { count, counted, money, say, inEnglish } from "#transports/console/words/say.ts";
 import { words } from "#transports/console/values.ts";
+import { count, counted, inEnglish, money, say } from "#transports/console/words/say.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
 import { reasonWords } from "./reasons.ts";
+import { rehearsalForm } from "./rehearsal.ts";
 
 interface Preflight {
   ok: boolean;

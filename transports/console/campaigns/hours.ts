@@ -1,9 +1,9 @@
 import { html } from "hono/html";
 import type { Desk } from "#transports/console/desk.ts";
 import { consolePage, tableOf } from "#transports/console/frame.ts";
-import type { Html } from "#transports/pages/frame/page.ts";
-import { count, say } from "#transports/console/words/say.ts";
 import { timeOf } from "#transports/console/values.ts";
+import { count, say } from "#transports/console/words/say.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
 
 interface Hour {
   at: string;

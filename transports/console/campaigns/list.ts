@@ -2,9 +2,9 @@ import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { consolePage, tableOf } from "#transports/console/frame.ts";
 import { filtersOf, onward } from "#transports/console/paging.ts";
-import type { Html } from "#transports/pages/frame/page.ts";
+import { chip, labelOf, shown, timeOf } from "#transports/console/values.ts";
 import { say } from "#transports/console/words/say.ts";
-import { labelOf, chip, shown, timeOf } from "#transports/console/values.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
 
 const PART = "/console/campaigns";
 const STATES = ["draft", "scheduled", "sending", "paused", "sent", "failed"] as const;

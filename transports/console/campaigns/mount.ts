@@ -3,6 +3,7 @@ import type { Filled } from "#transports/console/fields.ts";
 import { consolePage } from "#transports/console/frame.ts";
 import { mountDesk } from "#transports/console/mount-desk.ts";
 import { redirect } from "#transports/console/signed-out.ts";
+import { say } from "#transports/console/words/say.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
 import { abTestForm, removeAbTest, saveAbTest } from "./ab-test.ts";
 import { ACTS, actOnCampaign, campaignPage, checkPage, choicesOf, copyCampaign } from "./campaign.ts";
@@ -12,7 +13,6 @@ import { messageOf } from "./preview.ts";
 import { rehearsalPage } from "./rehearsal.ts";
 import { scheduleCampaign } from "./schedule.ts";
 import { createCampaign, editor, newCampaignPage, saveCampaign } from "./write.ts";
-import { say } from "#transports/console/words/say.ts";
 
 const PART = "/console/campaigns";
 

@@ -4,10 +4,10 @@ import { Fault } from "#runtime/faults.ts";
 import type { VoiceScript } from "#tools/voice/script.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { term } from "#transports/console/terms.ts";
+import { chip } from "#transports/console/values.ts";
+import { count, inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { lawOf } from "./calls.ts";
-import { count, say, inEnglish } from "#transports/console/words/say.ts";
-import { chip } from "#transports/console/values.ts";
 
 interface Message {
   player_id: string | null;

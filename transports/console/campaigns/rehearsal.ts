@@ -4,9 +4,9 @@ import { PERSONAS } from "#tools/voice/simulator/personas.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { consolePage } from "#transports/console/frame.ts";
 import { transcriptOf } from "#transports/console/transcript.ts";
-import type { Html } from "#transports/pages/frame/page.ts";
-import { counted, say, inEnglish } from "#transports/console/words/say.ts";
 import { words } from "#transports/console/values.ts";
+import { counted, inEnglish, say } from "#transports/console/words/say.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
 
 const PART = "/console/campaigns";
 

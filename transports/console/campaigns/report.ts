@@ -3,11 +3,11 @@ import { bars, stacked, tiles } from "#transports/console/bars.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { numbers, tableOf } from "#transports/console/frame.ts";
 import { term } from "#transports/console/terms.ts";
+import { labelOf, timeOf, words } from "#transports/console/values.ts";
+import { count, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { abTestSentence } from "./ab-test.ts";
 import { type CallCounts, callFigures } from "./calls.ts";
-import { count, say } from "#transports/console/words/say.ts";
-import { labelOf, words, timeOf } from "#transports/console/values.ts";
 import { reasonWords } from "./reasons.ts";
 
 /** The states of recipients, in the order of a message's way. They add up to the audience. */

@@ -14,10 +14,10 @@ import {
 import { consolePage } from "#transports/console/frame.ts";
 import { redirect } from "#transports/console/signed-out.ts";
 import { term } from "#transports/console/terms.ts";
+import { words } from "#transports/console/values.ts";
+import { counted, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { scriptField, scriptIn, scriptText } from "./calls.ts";
-import { counted, say } from "#transports/console/words/say.ts";
-import { words } from "#transports/console/values.ts";
 
 const PART = "/console/campaigns";
 

@@ -2,9 +2,9 @@ import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { consolePage, tableOf } from "#transports/console/frame.ts";
 import { onward } from "#transports/console/paging.ts";
-import { ledgerSection } from "./ledger.ts";
+import { chip, fieldsOf, labelOf, shown, timeOf } from "#transports/console/values.ts";
 import { say } from "#transports/console/words/say.ts";
-import { labelOf, chip, shown, timeOf, fieldsOf } from "#transports/console/values.ts";
+import { ledgerSection } from "./ledger.ts";
 
 const PART = "/console/players";
 /** A page of a print. */

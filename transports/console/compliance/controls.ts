@@ -1,10 +1,10 @@
 import { html } from "hono/html";
 import type { Desk } from "#transports/console/desk.ts";
 import { consolePage } from "#transports/console/frame.ts";
+import { words } from "#transports/console/values.ts";
+import { inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { ledgerSection } from "./ledger.ts";
-import { say, inEnglish } from "#transports/console/words/say.ts";
-import { words } from "#transports/console/values.ts";
 
 export const PART = "/console/compliance";
 

@@ -1,8 +1,8 @@
 import { html } from "hono/html";
 import type { Desk } from "#transports/console/desk.ts";
+import { shown, words } from "#transports/console/values.ts";
+import { inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
-import { say, inEnglish } from "#transports/console/words/say.ts";
-import { words, shown } from "#transports/console/values.ts";
 
 interface Verified {
   intact: boolean;

@@ -1,8 +1,8 @@
 import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { consolePage, tableOf } from "#transports/console/frame.ts";
+import { fieldsOf, labelOf, shown, timeOf } from "#transports/console/values.ts";
 import { say } from "#transports/console/words/say.ts";
-import { labelOf, shown, timeOf, fieldsOf } from "#transports/console/values.ts";
 
 const PART = "/console/players";
 

@@ -4,10 +4,10 @@ import type { Desk, Row } from "#transports/console/desk.ts";
 import { actButton } from "#transports/console/fields.ts";
 import { consolePage, numbers, tableOf } from "#transports/console/frame.ts";
 import { redirect } from "#transports/console/signed-out.ts";
+import { chip, timeOf, words } from "#transports/console/values.ts";
+import { count, counted, inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART } from "./list.ts";
-import { count, counted, say, inEnglish } from "#transports/console/words/say.ts";
-import { words, chip, timeOf } from "#transports/console/values.ts";
 
 interface Summary {
   warnings?: string[];

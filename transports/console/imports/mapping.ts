@@ -4,10 +4,10 @@ import { type Filled, formOf, input, type Option, select, tried } from "#transpo
 import { consolePage, tableOf } from "#transports/console/frame.ts";
 import { redirect } from "#transports/console/signed-out.ts";
 import { term } from "#transports/console/terms.ts";
+import { labelOf, words } from "#transports/console/values.ts";
+import { count, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART } from "./list.ts";
-import { count, say } from "#transports/console/words/say.ts";
-import { labelOf, words } from "#transports/console/values.ts";
 
 interface Column {
   name: string;

@@ -5,10 +5,10 @@ import type { Desk } from "#transports/console/desk.ts";
 import { consolePage } from "#transports/console/frame.ts";
 import { redirect, refusedPage } from "#transports/console/signed-out.ts";
 import { term } from "#transports/console/terms.ts";
+import { say } from "#transports/console/words/say.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
 import { checkDeclared, receiveParts } from "#transports/rest/upload-body.ts";
 import { PART } from "./list.ts";
-import { say } from "#transports/console/words/say.ts";
 
 /** The form that takes a file. */
 export function uploadPage(desk: Desk): Promise<Response> {

@@ -1,9 +1,9 @@
 import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { consolePage } from "#transports/console/frame.ts";
-import { PART } from "./list.ts";
+import { chip, labelOf, timeOf, withTimes } from "#transports/console/values.ts";
 import { say } from "#transports/console/words/say.ts";
-import { labelOf, withTimes, chip, timeOf } from "#transports/console/values.ts";
+import { PART } from "./list.ts";
 
 interface Explained {
   enrollment: Row;

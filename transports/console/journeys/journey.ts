@@ -3,12 +3,12 @@ import type { Desk, Row } from "#transports/console/desk.ts";
 import { actButton, askButton } from "#transports/console/fields.ts";
 import { consolePage } from "#transports/console/frame.ts";
 import { redirect } from "#transports/console/signed-out.ts";
+import { chip } from "#transports/console/values.ts";
+import { inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART } from "./list.ts";
 import { publishSection } from "./publish.ts";
 import { type Report, reportOf } from "./report.ts";
-import { say, inEnglish } from "#transports/console/words/say.ts";
-import { chip } from "#transports/console/values.ts";
 
 /** One journey: its figures, its picture with the players on each way, its nodes, and its publishing. */
 export async function journeyPage(desk: Desk): Promise<Response> {

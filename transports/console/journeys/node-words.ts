@@ -1,5 +1,5 @@
-import { say } from "#transports/console/words/say.ts";
 import { labelOf, words } from "#transports/console/values.ts";
+import { say } from "#transports/console/words/say.ts";
 
 /** A node of a journey's definition. */
 export interface PlacedNode {

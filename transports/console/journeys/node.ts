@@ -2,11 +2,11 @@ import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { consolePage, tableOf } from "#transports/console/frame.ts";
 import { onward } from "#transports/console/paging.ts";
+import { chip, labelOf, shown, timeOf } from "#transports/console/values.ts";
+import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART } from "./list.ts";
 import { nodeWords, type PlacedNode } from "./node-words.ts";
-import { say } from "#transports/console/words/say.ts";
-import { labelOf, chip, shown, timeOf } from "#transports/console/values.ts";
 
 /** The players at one node: for what they wait, and until when. */
 export async function nodePage(desk: Desk): Promise<Response> {

@@ -3,9 +3,9 @@ import { ON_PUBLISH } from "#tools/journeys/publishing/people-inside.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { formOf, type Option, select, tick } from "#transports/console/fields.ts";
 import { redirect } from "#transports/console/signed-out.ts";
+import { inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART } from "./list.ts";
-import { say, inEnglish } from "#transports/console/words/say.ts";
 
 interface Problem {
   node: string | null;

@@ -5,10 +5,10 @@ import type { Desk, Row } from "#transports/console/desk.ts";
 import { type Filled, formOf, input, type Option, select, tried } from "#transports/console/fields.ts";
 import { consolePage } from "#transports/console/frame.ts";
 import { redirect } from "#transports/console/signed-out.ts";
+import { words } from "#transports/console/values.ts";
+import { inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART } from "./list.ts";
-import { say, inEnglish } from "#transports/console/words/say.ts";
-import { words } from "#transports/console/values.ts";
 
 interface Setting {
   name: string;

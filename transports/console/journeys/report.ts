@@ -2,10 +2,10 @@ import { html } from "hono/html";
 import { bars, tiles } from "#transports/console/bars.ts";
 import type { Row } from "#transports/console/desk.ts";
 import { numbers, tableOf } from "#transports/console/frame.ts";
+import { words } from "#transports/console/values.ts";
+import { count, counted, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART } from "./list.ts";
-import { count, counted, say } from "#transports/console/words/say.ts";
-import { words } from "#transports/console/values.ts";
 
 export interface NodeRow {
   node: string;

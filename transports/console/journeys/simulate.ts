@@ -5,12 +5,12 @@ import type { Desk, Row } from "#transports/console/desk.ts";
 import { input, type Option, select } from "#transports/console/fields.ts";
 import { consolePage, faultText, numbers, tableOf } from "#transports/console/frame.ts";
 import { term } from "#transports/console/terms.ts";
+import { labelOf, timeOf, words } from "#transports/console/values.ts";
+import { count, counted, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART } from "./list.ts";
 import type { PlacedNode } from "./node-words.ts";
 import { type Figures, figuresOf, type NodeRow, nodesTable } from "./report.ts";
-import { count, counted, say } from "#transports/console/words/say.ts";
-import { labelOf, words, timeOf } from "#transports/console/values.ts";
 
 interface Simulated {
   from: string;

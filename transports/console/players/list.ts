@@ -3,9 +3,9 @@ import type { Desk, Row } from "#transports/console/desk.ts";
 import { consolePage, numbers, tableOf } from "#transports/console/frame.ts";
 import { onward } from "#transports/console/paging.ts";
 import { term } from "#transports/console/terms.ts";
-import type { Html } from "#transports/pages/frame/page.ts";
-import { say } from "#transports/console/words/say.ts";
 import { chip, shown, timeOf } from "#transports/console/values.ts";
+import { say } from "#transports/console/words/say.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
 
 export const PART = "/console/players";
 

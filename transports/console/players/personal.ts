@@ -6,10 +6,10 @@ import type { Desk, Row } from "#transports/console/desk.ts";
 import { actButton, formOf, input, type Option, select } from "#transports/console/fields.ts";
 import { consolePage } from "#transports/console/frame.ts";
 import { redirect } from "#transports/console/signed-out.ts";
+import { words } from "#transports/console/values.ts";
+import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART } from "./list.ts";
-import { say } from "#transports/console/words/say.ts";
-import { words } from "#transports/console/values.ts";
 
 /** A person's requests of the casino: to hear no more, a copy of their data, or their erasure. */
 export function personalSection(desk: Desk, player: Row): Html {

@@ -1,13 +1,13 @@
 import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { consolePage, tableOf } from "#transports/console/frame.ts";
+import { chip, fieldsOf, shown, timeOf } from "#transports/console/values.ts";
+import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART } from "./list.ts";
 import { personalSection } from "./personal.ts";
 import { timelineSection } from "./timeline.ts";
 import { verdictsSection } from "./verdicts.ts";
-import { say } from "#transports/console/words/say.ts";
-import { chip, shown, timeOf, fieldsOf } from "#transports/console/values.ts";
 
 /** One player: whether each channel may be used and why not, the consents, the history, the record and the person's rights. */
 export async function playerPage(desk: Desk): Promise<Response> {

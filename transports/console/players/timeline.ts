@@ -1,10 +1,10 @@
 import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { iconOf } from "#transports/console/icons.ts";
-import type { Html } from "#transports/pages/frame/page.ts";
-import { say, inEnglish } from "#transports/console/words/say.ts";
-import { labelOf, words, chip, timeOf } from "#transports/console/values.ts";
+import { chip, labelOf, timeOf, words } from "#transports/console/values.ts";
 import type { Part } from "#transports/console/words/part.ts";
+import { inEnglish, say } from "#transports/console/words/say.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
 
 const EACH = 20;
 const SHOWN = 40;

@@ -1,12 +1,12 @@
 import { html } from "hono/html";
 import { CHANNELS } from "#tools/compliance/channels.ts";
+import { reasonWords } from "#transports/console/campaigns/reasons.ts";
 import type { Desk } from "#transports/console/desk.ts";
 import { tableOf } from "#transports/console/frame.ts";
 import { term } from "#transports/console/terms.ts";
+import { chip, labelOf, shown, timeOf, words } from "#transports/console/values.ts";
+import { inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
-import { say, inEnglish } from "#transports/console/words/say.ts";
-import { labelOf, words, chip, shown, timeOf } from "#transports/console/values.ts";
-import { reasonWords } from "#transports/console/campaigns/reasons.ts";
 
 interface Rule {
   rule: string;
@@ -46,5 +46,5 @@ function rowOf(timezone: string) {
 }
 
 function recordOf({ table, id, what, since }: Rule["records"][number], timezone: string): Html {
-  return html` <a href="/console/records/${table}/${id}">${what === null ? words(table) : inEnglish(what)}${since ? html`, ${shown(since, timezone)}` : ""}</a>`;
+  return html` <a href="/console/records/${table}/${id}">${what === null ? words(table) : labelOf(what)}${since ? html`, ${shown(since, timezone)}` : ""}</a>`;
 }

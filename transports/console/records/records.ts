@@ -7,9 +7,9 @@ import type { Desk } from "#transports/console/desk.ts";
 import { consolePage, tableOf } from "#transports/console/frame.ts";
 import { onward } from "#transports/console/paging.ts";
 import { transcriptOf } from "#transports/console/transcript.ts";
+import { fieldName, fieldsOf, shown, words } from "#transports/console/values.ts";
+import { inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
-import { say, inEnglish } from "#transports/console/words/say.ts";
-import { fieldName, words, shown, fieldsOf } from "#transports/console/values.ts";
 
 const PART = "/console/records";
 

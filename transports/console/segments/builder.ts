@@ -5,6 +5,7 @@ import type { Desk } from "#transports/console/desk.ts";
 import { area, formOf, input } from "#transports/console/fields.ts";
 import { consolePage, faultText } from "#transports/console/frame.ts";
 import { redirect } from "#transports/console/signed-out.ts";
+import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { type Choices, choicesOf } from "./choices.ts";
 import { changed, type Draft, draftIn, draftOf, NEW_DRAFT, rulesOf } from "./draft.ts";
@@ -12,7 +13,6 @@ import { PART } from "./list.ts";
 import { playersSection, reachSection } from "./people.ts";
 import { ruleFields } from "./rule-fields.ts";
 import { rulesInWords } from "./words.ts";
-import { say } from "#transports/console/words/say.ts";
 
 /** The form of a new segment. */
 export async function newSegmentPage(desk: Desk): Promise<Response> {

@@ -2,8 +2,8 @@ import { CHANNELS } from "#tools/compliance/channels.ts";
 import { describeFields } from "#tools/segments/rules/compile.ts";
 import type { Desk } from "#transports/console/desk.ts";
 import type { Option } from "#transports/console/fields.ts";
-import { fieldWords, operatorWords } from "./words.ts";
 import { say } from "#transports/console/words/say.ts";
+import { fieldWords, operatorWords } from "./words.ts";
 
 /** The fields that the form offers, and their types. */
 export interface Choices {

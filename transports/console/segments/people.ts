@@ -1,13 +1,13 @@
 import { html } from "hono/html";
 import { MESSAGE_CHANNELS } from "#tools/templates/channels.ts";
 import { bars, tiles } from "#transports/console/bars.ts";
+import { reasonWords } from "#transports/console/campaigns/reasons.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { numbers, tableOf } from "#transports/console/frame.ts";
 import { term } from "#transports/console/terms.ts";
+import { chip, labelOf, shown, words } from "#transports/console/values.ts";
+import { count, inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
-import { count, say, inEnglish } from "#transports/console/words/say.ts";
-import { labelOf, words, chip, shown } from "#transports/console/values.ts";
-import { reasonWords } from "#transports/console/campaigns/reasons.ts";
 
 interface Preview {
   count: number;

@@ -1,10 +1,10 @@
 import { html } from "hono/html";
 import type { Option } from "#transports/console/fields.ts";
+import { labelOf } from "#transports/console/values.ts";
+import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { type Choices, operatorsOf } from "./choices.ts";
 import type { Rule } from "./draft.ts";
-import { say } from "#transports/console/words/say.ts";
-import { labelOf } from "#transports/console/values.ts";
 
 const WITHOUT_VALUE = new Set(["is_set", "is_not_set", "is_empty", "in_segment", "not_in_segment"]);
 

@@ -4,12 +4,12 @@ import type { Desk, Row } from "#transports/console/desk.ts";
 import { askButton } from "#transports/console/fields.ts";
 import { consolePage } from "#transports/console/frame.ts";
 import { redirect } from "#transports/console/signed-out.ts";
+import { chip, timeOf } from "#transports/console/values.ts";
+import { count, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART } from "./list.ts";
 import { playersSection, reachSection } from "./people.ts";
 import { rulesInWords } from "./words.ts";
-import { count, say } from "#transports/console/words/say.ts";
-import { chip, timeOf } from "#transports/console/values.ts";
 
 /** One segment: its rules in words, its players, and who of them cannot be reached. */
 export async function segmentPage(desk: Desk): Promise<Response> {

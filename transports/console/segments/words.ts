@@ -1,8 +1,8 @@
 import { html } from "hono/html";
 import type { Condition, Group } from "#tools/segments/rules/compile.ts";
-import type { Html } from "#transports/pages/frame/page.ts";
-import { say } from "#transports/console/words/say.ts";
 import { labelOf, words } from "#transports/console/values.ts";
+import { say } from "#transports/console/words/say.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
 
 /** An operator as people say it. */
 export function operatorWords(operator: string): string {

@@ -12,10 +12,10 @@ import {
 } from "#transports/console/fields.ts";
 import { numbers, tableOf } from "#transports/console/frame.ts";
 import { redirect } from "#transports/console/signed-out.ts";
+import { chip, shown, timeOf } from "#transports/console/values.ts";
+import { count, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART, settingPage } from "./settings.ts";
-import { count, say } from "#transports/console/words/say.ts";
-import { chip, shown, timeOf } from "#transports/console/values.ts";
 
 /** The keys of the property. `secret` is a new one's, shown on this page alone. */
 export async function keysPage(

@@ -6,10 +6,10 @@ import type { Theme } from "#tools/themes/theme.ts";
 import type { Desk } from "#transports/console/desk.ts";
 import { actButton, tried } from "#transports/console/fields.ts";
 import { redirect, refusedPage } from "#transports/console/signed-out.ts";
+import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { checkDeclared, receiveParts } from "#transports/rest/upload-body.ts";
 import { PART } from "./settings.ts";
-import { say } from "#transports/console/words/say.ts";
 
 const ACTION = `${PART}/theme/logo`;
 

@@ -12,10 +12,10 @@ import {
 } from "#transports/console/fields.ts";
 import { tableOf, tokenField } from "#transports/console/frame.ts";
 import { redirect } from "#transports/console/signed-out.ts";
+import { labelOf, timeOf, words } from "#transports/console/values.ts";
+import { inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART, settingPage } from "./settings.ts";
-import { say, inEnglish } from "#transports/console/words/say.ts";
-import { labelOf, words, timeOf } from "#transports/console/values.ts";
 
 interface Member {
   user_id: string;

@@ -11,9 +11,9 @@ import {
   tried,
 } from "#transports/console/fields.ts";
 import { redirect } from "#transports/console/signed-out.ts";
-import { PART, settingPage } from "./settings.ts";
-import { say } from "#transports/console/words/say.ts";
 import { fieldsOf } from "#transports/console/values.ts";
+import { say } from "#transports/console/words/say.ts";
+import { PART, settingPage } from "./settings.ts";
 
 const TEXTS = [
   ...(["legal_name", "postal_address", "privacy_policy_url", "responsible_gaming_footer"] as const),

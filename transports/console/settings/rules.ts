@@ -15,10 +15,10 @@ import {
 import { tableOf } from "#transports/console/frame.ts";
 import { redirect } from "#transports/console/signed-out.ts";
 import { term } from "#transports/console/terms.ts";
+import { labelOf, words } from "#transports/console/values.ts";
+import { counted, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART, settingPage } from "./settings.ts";
-import { counted, say } from "#transports/console/words/say.ts";
-import { labelOf, words } from "#transports/console/values.ts";
 
 /** The hours in which messages may go out, by place. */
 export async function hoursPage(desk: Desk, filled: Filled = { values: OPEN }): Promise<Response> {

@@ -1,9 +1,9 @@
 import { html } from "hono/html";
 import type { Desk } from "#transports/console/desk.ts";
 import { consolePage } from "#transports/console/frame.ts";
-import type { Html } from "#transports/pages/frame/page.ts";
-import { say } from "#transports/console/words/say.ts";
 import type { Words } from "#transports/console/words/english/english.ts";
+import { say } from "#transports/console/words/say.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
 
 export const PART = "/console/settings";
 

@@ -4,11 +4,11 @@ import { COLORS, type ColorName, LANGUAGES, type Theme } from "#tools/themes/the
 import type { Desk } from "#transports/console/desk.ts";
 import { type Filled, formOf, input, type Option, select, tried } from "#transports/console/fields.ts";
 import { redirect } from "#transports/console/signed-out.ts";
+import { words } from "#transports/console/values.ts";
+import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { logoSection } from "./logo.ts";
 import { PART, settingPage } from "./settings.ts";
-import { say } from "#transports/console/words/say.ts";
-import { words } from "#transports/console/values.ts";
 
 const NAMES = Object.keys(COLORS) as ColorName[];
 const LANGUAGE_WORDS = { en: "English", es: "Español", fr: "Français", de: "Deutsch", zh: "中文" };

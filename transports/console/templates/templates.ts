@@ -16,9 +16,9 @@ import { consolePage, tableOf } from "#transports/console/frame.ts";
 import { onward } from "#transports/console/paging.ts";
 import { redirect } from "#transports/console/signed-out.ts";
 import { term } from "#transports/console/terms.ts";
-import type { Html } from "#transports/pages/frame/page.ts";
+import { chip, timeOf, words } from "#transports/console/values.ts";
 import { say } from "#transports/console/words/say.ts";
-import { words, chip, timeOf } from "#transports/console/values.ts";
+import type { Html } from "#transports/pages/frame/page.ts";
 
 export const PART = "/console/templates";
 

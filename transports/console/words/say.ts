@@ -59,15 +59,21 @@ export function counted(value: number, noun: keyof Words["nouns"]): string {
 
 /** A time by the clock of the zone. */
 export function clock(at: Date, timeZone: string): string {
-  return timeFormat(say().locale, timeZone).format(at);
+  const { locale, hourCycle } = say();
+  return timeFormat(locale, timeZone, hourCycle).format(at);
 }
 
 // Making a formatter takes longer than a hundred uses of it, and a page has hundreds of numbers and times.
 const numberFormat = kept((locale) => new Intl.NumberFormat(locale, { maximumFractionDigits: 4 }));
 const pluralRules = kept((locale) => new Intl.PluralRules(locale));
 const timeFormat = kept(
-  (locale, timeZone) =>
-    new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short", timeZone }),
+  (locale, timeZone, hourCycle) =>
+    new Intl.DateTimeFormat(locale, {
+      dateStyle: "medium",
+      timeStyle: "short",
+      timeZone,
+      hourCycle: hourCycle as Words["hourCycle"],
+    }),
 );
 
 function kept<T>(make: (...names: string[]) => T): (...names: string[]) => T {

@@ -1,12 +1,12 @@
 import { html } from "hono/html";
 import { type Fault, toFault } from "#runtime/faults.ts";
 import { signedOutPage } from "#transports/console/signed-out.ts";
+import { inEnglish, say } from "#transports/console/words/say.ts";
 import { anonymously } from "#transports/http/anonymous.ts";
 import type { HttpContext } from "#transports/http/handlers.ts";
 import { readForm } from "#transports/pages/frame/form.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
-import { say, inEnglish } from "#transports/console/words/say.ts";
 
 /** Mounts the pages of a forgotten password: the request for a link, and the page of the link. GET changes nothing. */
 export function mountPasswordReset(mounting: Mounting): void {

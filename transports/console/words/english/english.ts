@@ -19,9 +19,13 @@ import { terms } from "./terms.ts";
 /** The labels of codes, of fields and of tables, by their names. */
 type Labels = Readonly<Record<string, string>>;
 
+/** How hours are counted: 8:05 PM, or 20:05. */
+type HourCycle = "h12" | "h23";
+
 /** All words of the console. Codes and names of fields are English words already, so they need no labels. */
 export const english = {
   locale: "en-US",
+  hourCycle: "h12" as HourCycle,
   labels: {} as Labels,
   approvals,
   campaigns,

@@ -39,7 +39,7 @@ export const report: Words["report"] = {
   messageAsPlayerGets: "El mensaje como lo recibe el jugador",
   variant: "Variante",
   previewForAPlayer: "Vista previa para un jugador",
-  asPlayerGetsPlayerId: "Como la recibe un jugador: su id o correo",
+  asPlayerGetsPlayerId: "Como lo recibe un jugador: su id o correo",
   madeupValues: "valores inventados",
   show: "Mostrar",
   howItIsShown: "Cómo se muestra",

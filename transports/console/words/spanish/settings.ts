@@ -70,7 +70,7 @@ export const settings: Words["settings"] = {
   suchAsFl: "Por ejemplo FL",
   lawOrPersonBehindRule: "La ley o la persona detrás de la regla",
   quietHoursHold: (hours: Part) =>
-    html`El ${hours} sigue el reloj de cada jugador. Los abogados deben revisar las reglas con las que comienza una propiedad.`,
+    html`${hours}: sigue el reloj de cada jugador. Los abogados deben revisar las reglas con las que comienza una propiedad.`,
   quietHours: "Horario de silencio",
   capOf: (messages: Part, window: Part) => html`${messages} en ${window}`,
   campaignsTaggedWith: (tag: Shown) => `, campañas con la etiqueta ${tag}`,

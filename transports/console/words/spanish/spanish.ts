@@ -21,6 +21,8 @@ import { terms } from "./terms.ts";
 /** The console in Spanish as people of the Americas write it. The guide of the console has its glossary. */
 export const spanish: Words = {
   locale: "es-US",
+  // By 24 hours: the period of "p.m." would stand beside that of a sentence.
+  hourCycle: "h23",
   labels,
   approvals,
   campaigns,
