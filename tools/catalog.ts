@@ -67,6 +67,7 @@ import verifyLedger from "./ledgers/verify-ledger.ts";
 import verifyPlatformLedger from "./ledgers/verify-platform-ledger.ts";
 import listPlatformMessages from "./mailbox/list-platform-messages.ts";
 import mailboxMessages from "./mailbox/mailbox-messages.table.ts";
+import { members } from "./members/domain.ts";
 import forgetExpired from "./platform/forget-expired.job.ts";
 import keepMonths from "./platform/keep-months.job.ts";
 import listJobs from "./platform/list-jobs.ts";
@@ -271,6 +272,7 @@ export const CATALOG = catalog([
     ],
     jobs: [sendPasswordReset],
   },
+  members,
   {
     name: "audit",
     title: "Audit",

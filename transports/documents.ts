@@ -103,6 +103,7 @@ function operationRow(operation: Operation): string[] {
 
 const CALLERS: Partial<Record<Operation["access"], string>> = {
   manager: "a manager",
+  admin: "an admin",
   operator: "the operator",
   user: "a signed-in user",
 };

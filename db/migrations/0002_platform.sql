@@ -41,6 +41,9 @@ create table properties (
   approval_over_players int check (approval_over_players >= 0),
   approval_over_cost double precision check (approval_over_cost >= 0),
   approval_four_eyes text not null default 'off' check (approval_four_eyes in ('on', 'off')),
+  -- Admins and managers get a mail when something waits for approval; the last one was sent then.
+  approval_mail text not null default 'on' check (approval_mail in ('on', 'off')),
+  approvals_mailed_at timestamptz,
   -- Signed-in analysts see addresses, names and birth dates masked.
   mask_for_analysts boolean not null default false,
   -- Months by table, where the property keeps rows longer than the service does.
@@ -71,11 +74,31 @@ create table memberships (
   property_id uuid not null references properties on delete cascade,
   user_id uuid not null references users on delete cascade,
   role text not null check (role in ('admin', 'manager', 'analyst')),
+  -- As the property calls the person. The account's own name is the platform's.
+  name text,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   unique (property_id, user_id)
 );
 create index memberships_user on memberships (user_id);
+
+-- Links by which people join a property. An account and its role are made when the person accepts, so an invitation
+-- neither changes another property's person nor shows whether an address has an account. Only the token's SHA-256 is
+-- stored. No foreign key: see api_key_uses.
+create table invitations (
+  property_id uuid not null,
+  id uuid not null default uuid_v7(),
+  email text not null,
+  name text,
+  role text not null check (role in ('admin', 'manager', 'analyst')),
+  invited_by uuid,
+  token_hash bytea unique,
+  withdrawn_at timestamptz,
+  accepted_at timestamptz,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null default now() + interval '7 days',
+  primary key (property_id, email)
+);
 
 create table api_keys (
   id uuid primary key default uuid_v7(),
@@ -170,7 +193,7 @@ create table platform_messages (
 create index platform_messages_created on platform_messages (created_at, id);
 
 grant select, insert, update, delete
-  on properties, users, memberships, api_keys, api_key_uses, password_resets, signing_keys, platform_messages
+  on properties, users, memberships, invitations, api_keys, api_key_uses, password_resets, signing_keys, platform_messages
   to app_system;
 grant select, update on directory_version, installation to app_system;
 revoke execute on function database_identity(), sending_is_open() from public;

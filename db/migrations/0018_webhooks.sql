@@ -64,3 +64,10 @@ create policy platform on outbox for select to app_system using (true);
 create policy platform on webhook_deliveries for select to app_system using (true);
 grant select (property_id, id) on outbox to app_system;
 grant select (property_id, id, status) on webhook_deliveries to app_system;
+
+-- Operations over the platform's tables tell a property of what they do there.
+create policy told on outbox for insert to app_system with check (true);
+create policy told on webhook_deliveries for insert to app_system with check (true);
+grant insert on outbox, webhook_deliveries to app_system;
+grant select (property_id, id, is_active, events) on webhook_endpoints to app_system;
+create policy platform on webhook_endpoints for select to app_system using (true);

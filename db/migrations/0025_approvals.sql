@@ -27,6 +27,8 @@ create table proposals (
   -- The answer of the approved call.
   result jsonb,
   expires_at timestamptz not null default now() + interval '72 hours',
+  -- When the service has last compared it with what it is about.
+  checked_at timestamptz,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   primary key (property_id, id)
@@ -47,3 +49,7 @@ create table unapproved_contacts (
 create index unapproved_contacts_created on unapproved_contacts (property_id, created_at);
 
 call isolate_tenants('proposals', 'unapproved_contacts');
+
+-- One job finds the properties in which proposals wait.
+create policy platform on proposals for select to app_system using (true);
+grant select (property_id, status) on proposals to app_system;

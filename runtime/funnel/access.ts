@@ -1,7 +1,7 @@
 import { isUuid } from "#db/text.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import type { Directory } from "#runtime/identity/directory.ts";
-import type { Access, Actor, Call, Scope } from "#runtime/operation/context.ts";
+import type { Access, Actor, Call, Membership, Scope } from "#runtime/operation/context.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import type { Property } from "#runtime/operation/property.ts";
 
@@ -33,6 +33,7 @@ export function checkScope(operation: Operation, actor: Actor): void {
 
 const PERMITTED: Record<Exclude<Access, "property" | "public">, string> = {
   manager: "a signed-in admin or manager of the property",
+  admin: "a signed-in admin of the property",
   person: "a signed-in admin or manager of the property, in the console or over REST,",
   operator: "a platform admin",
   user: "a signed-in user",
@@ -96,16 +97,21 @@ export async function resolveProperty(
   const property = await directory.property(id);
   if (!property) throw new Fault(call.actor.type === "system" ? "not_found" : "wrong_property");
   if (!scopesIn(call.actor, id).includes(operation.scope)) throw new Fault("insufficient_scope");
-  if (NEEDS_ROLE.has(operation.access) && call.actor.type === "user") requireManager(call.actor, id);
+  if (call.actor.type === "user") requireRole(operation.access, call.actor, id);
   return property;
 }
 
-const NEEDS_ROLE: ReadonlySet<Access> = new Set(["manager", "person"]);
+const ROLES: Partial<Record<Access, readonly Membership["role"][]>> = {
+  manager: ["admin", "manager"],
+  admin: ["admin"],
+  person: ["admin", "manager"],
+};
 
-function requireManager(user: User, propertyId: string): void {
-  if (user.isPlatformAdmin) return;
+function requireRole(access: Access, user: User, propertyId: string): void {
+  const roles = ROLES[access];
+  if (roles === undefined || user.isPlatformAdmin) return;
   const role = user.memberships.find((membership) => membership.property_id === propertyId)?.role;
-  if (role !== "admin" && role !== "manager") throw roleFault("manager");
+  if (!role || !roles.includes(role)) throw roleFault(access === "admin" ? "admin" : "manager");
 }
 
 /** The property of a call where no look-up is needed: the key's own, the named one, or the user's only one. */

@@ -11,7 +11,7 @@ import { parseInput } from "#runtime/operation/input.ts";
 import { isGrave, type Operation } from "#runtime/operation/operation.ts";
 import { hasOutgrown, type Property } from "#runtime/operation/property.ts";
 import { without } from "./dry-run.ts";
-import { proposedQuestions } from "./questions.ts";
+import { conceals, proposedQuestions } from "./questions.ts";
 import { type Handled, noEffects, type Running } from "./running.ts";
 
 type Handle = (running: Running) => Promise<Handled>;
@@ -48,9 +48,10 @@ async function tryOut(running: Running, handle: Handle, proposed: ProposedCall):
   const target = operation.others!(proposed.tool);
   await sql`savepoint tried_out`;
   const input = { ...proposed.input, ...(target && isGrave(target) && { dry_run: true }) };
-  const { stale, sentences, handled } = await attempt(running, handle, proposed, input);
+  const { stale, sentences, handled, inner } = await attempt(running, handle, proposed, input);
   await sql`rollback to savepoint tried_out`;
-  const result = handled && target ? without(handled.result, target.secrets) : null;
+  const isShown = handled && target && inner && !conceals(inner);
+  const result = isShown ? without(handled.result, target.secrets) : null;
   return { result, sentences, stale };
 }
 

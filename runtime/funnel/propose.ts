@@ -12,6 +12,9 @@ import type { Outcome } from "./service.ts";
 /** The job that ends a proposal on which nobody has decided. */
 const EXPIRE_PROPOSAL = { name: "expire_proposal", attempts: 5, input: z.object({ proposalId: z.uuid() }) };
 
+/** The job that tells the people who may approve. */
+const SEND_APPROVAL_NOTICE = { name: "send_approval_notice", attempts: 5, input: z.object({}) };
+
 /** More by one credential are a fault of its program, and no person reads them. */
 const MOST_WAITING = 100;
 
@@ -20,7 +23,7 @@ const MOST_WAITING = 100;
  * Idempotency-Key has the refusal as its answer. The same call again is the same proposal.
  */
 export async function propose(running: Running, weight: Weight): Promise<Outcome> {
-  const { sql, operation, call, inputs, many, choose, effects } = running;
+  const { sql, operation, call, property, inputs, many, choose, effects } = running;
   if (many || choose || operation.merges) throw new Fault("approval_required", { message: oneByOne(weight) });
   const { asked, sentences } = await proposedQuestions(effects.questions);
   await sql`rollback to savepoint untouched`;
@@ -30,7 +33,9 @@ export async function propose(running: Running, weight: Weight): Promise<Outcome
   const proposal = waiting ?? (await store(running, draft));
   const fault = waitingFault(proposal, weight);
   const answer = { status: fault.status, body: JSON.stringify(faultBody(fault)) };
-  const pending = waiting ? pendingEffects() : effectsOf(proposal, draft, operation.title);
+  const pending = waiting
+    ? pendingEffects()
+    : effectsOf(proposal, draft, { title: operation.title, propertyId: property!.id });
   const audited = waiting ? [] : [auditOf(call, proposal, draft)];
   effects.events.splice(0, Number.POSITIVE_INFINITY, ...pending.events);
   writeLast(running, { ...pending, answer, audited });
@@ -81,11 +86,16 @@ async function store({ sql, property, operation, call }: Running, draft: Draft):
   return { id, expires_at: row!.expires_at };
 }
 
-/** The event of a new proposal, and the job that ends it in time. */
-function effectsOf({ id, expires_at }: Stored, draft: Draft, title: string): PendingEffects {
+/** The event of a new proposal, the job that ends it in time, and the one that tells people. */
+function effectsOf(
+  { id, expires_at }: Stored,
+  draft: Draft,
+  { title, propertyId }: { title: string; propertyId: string },
+): PendingEffects {
   const effects = pendingEffects();
   const { tool, players, cost, reasons, shown_hash } = draft;
   effects.enqueue(EXPIRE_PROPOSAL, { proposalId: id }, { runAt: expires_at });
+  effects.enqueue(SEND_APPROVAL_NOTICE, {}, { dedupe: propertyId });
   const about = { id, status: "waiting", tool, title, players, cost, reasons, shown_hash, expires_at };
   effects.emit("proposal.created", about);
   return effects;

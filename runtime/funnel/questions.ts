@@ -21,6 +21,11 @@ export async function askedBy({ operation, call, effects }: Running): Promise<Ou
   return told.length > 0 ? { state, sentences: told.flatMap(({ sentences }) => sentences) } : undefined;
 }
 
+/** Whether nobody may see the result before it counts. */
+export function conceals({ effects }: Pick<Running, "effects">): boolean {
+  return effects.questions.some((question) => question.conceals === true);
+}
+
 /** The questions as a proposal keeps them, and in words. */
 export async function proposedQuestions(
   questions: readonly Question[],

@@ -10,7 +10,7 @@ import { useConfirmation } from "./confirmations.ts";
 import { dryOutcome, isDry, Undone, without } from "./dry-run.ts";
 import { claimKey } from "./idempotency.ts";
 import { propose } from "./propose.ts";
-import { askedBy } from "./questions.ts";
+import { askedBy, conceals } from "./questions.ts";
 import { keyedCall, recordRefusal, scopeOf } from "./replay.ts";
 import { isWeighed, weigh } from "./review.ts";
 import { type Effects, type Handled, noEffects, type Running, writeLast } from "./running.ts";
@@ -52,7 +52,8 @@ async function answer(running: Running): Promise<Outcome> {
   const weight = running.call.review === "weighed" ? await weigh(running, isTried) : null;
   if (isTried) {
     const needs = weight ? { approval: weight.reasons } : {};
-    throw new Undone({ ...dryOutcome(operation, result), ...(asked && { asked: { ...asked, ...needs } }) });
+    const shown = conceals(running) ? {} : result;
+    throw new Undone({ ...dryOutcome(operation, shown), ...(asked && { asked: { ...asked, ...needs } }) });
   }
   if (weight) return propose(running, weight);
   const outcome = finish(running, audited, result);

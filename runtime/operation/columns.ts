@@ -24,6 +24,12 @@ export const writeOnly = <S extends Schema>(schema: S): Column<S, "always", "sea
   write: "always",
   read: "sealed",
 });
+/** A column that callers write at creation, and that only the service reads. */
+export const hidden = <S extends Schema>(schema: S): Column<S, "create", "internal"> => ({
+  schema,
+  write: "create",
+  read: "internal",
+});
 /** A column that the service writes, or that `sql` computes. */
 export const readable = <S extends Schema>(schema: S, rules?: ReadRules): Column<S, "never", "answered"> => ({
   ...rules,

@@ -12,10 +12,10 @@ export type Effect = "read" | "create" | "change" | "destroy" | "contact";
 
 /**
  * The permitted callers. `property`: any credential of the property. `manager`: a user who is admin or manager of the
- * property. `person`: the same, but neither an agent over MCP nor the command line. `operator`: a platform admin, or the
+ * property. `admin`: a user who is admin of it. `person`: the same, but neither an agent over MCP nor the command line. `operator`: a platform admin, or the
  * CLI on the machine. `user`: any signed-in user. `public`: everybody, without a credential.
  */
-export type Access = "property" | "manager" | "person" | "operator" | "user" | "public";
+export type Access = "property" | "manager" | "admin" | "person" | "operator" | "user" | "public";
 
 export type Actor =
   | {
@@ -102,6 +102,8 @@ export interface Question {
    * are the same, and the changed ones are named. Default: the state.
    */
   facts?(): Promise<Record<string, string>> | Record<string, string>;
+  /** The result is a draw: a preview does not show it. */
+  conceals?: true;
   /** The reach of an action that reaches people. An operation of the effect `contact` without it has no known reach. */
   reach?: Reach;
 }

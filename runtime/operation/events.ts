@@ -58,6 +58,7 @@ export const EVENTS = {
     "prize_redeemed",
     "prize_depleted",
   ],
+  member: ["invited", "joined", "role_changed", "removed"],
   job: ["completed", "failed"],
   proposal: ["created", "approved", "refused", "withdrawn", "expired", "stale"],
   provider: ["failing", "recovered"],

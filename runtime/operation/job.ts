@@ -27,6 +27,8 @@ export interface JobRuntime {
   outgoing: Outgoing;
   /** Opens the provider that a job has chosen; `store` stores the mailbox provider's messages. */
   open: Channels["open"];
+  /** Runs an operation of the catalog in a property, as the service itself. */
+  run(operation: string, propertyId: string, input: object): Promise<unknown>;
   /** Looks up where domains take mail. */
   mailDomains: MailDomains;
 }

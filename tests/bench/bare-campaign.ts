@@ -205,6 +205,7 @@ async function context(
   const jobRuntime = {
     outgoing: null as never,
     mailDomains: null as never,
+    run: null as never,
     open: ((_channel, _chosen, store) => openEmail(store)) as JobRuntime["open"],
   };
   return jobContexts({ ...around, jobRuntime }, () => {}).of({

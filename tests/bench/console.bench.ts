@@ -67,12 +67,15 @@ async function fill({ key, sql, property }: BenchProperty, service: Peer) {
     settings: { recipe: "win_back", segment_id: segment },
     propertyId: property,
   });
+  const sent = await sentCampaign({ sql, property }, call);
   const [player] = await sql<{ id: string }[]>`
     select id from players where property_id = ${property} order by id desc limit 1`;
   const pages = {
     "the page Now": "/console",
     "the campaigns": "/console/campaigns",
     "a campaign": `/console/campaigns/${campaign}`,
+    "a campaign's check": `/console/campaigns/${campaign}?check=yes`,
+    "a campaign's report": `/console/campaigns/${sent}`,
     "the journeys": "/console/journeys",
     "a journey": `/console/journeys/${journey.id}`,
     "the segments": "/console/segments",
@@ -83,10 +86,41 @@ async function fill({ key, sql, property }: BenchProperty, service: Peer) {
     "a player": `/console/players/${player!.id}`,
     "the imports": "/console/imports",
     "the templates": "/console/templates",
+    "the form of a simulation": `/console/journeys/${journey.id}/simulate`,
+    "a player's consents": `/console/players/${player!.id}/consents`,
+    "the approvals": "/console/approvals",
+    "the compliance page": "/console/compliance",
     "the settings": "/console/settings/property",
+    "the people": "/console/settings/people",
+    "the theme": "/console/settings/theme",
     "a table": "/console/records/players",
   };
   return { campaign: String(campaign), pages };
+}
+
+/** A campaign that has gone to a hundred thousand players, half of whom have opened it. */
+async function sentCampaign(
+  { sql, property }: Pick<BenchProperty, "sql" | "property">,
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  call: (path: string, body: object) => Promise<any>,
+): Promise<string> {
+  const { id } = await call("campaigns", {
+    name: "Sent",
+    subject: "Sent",
+    body_html: "<p>Sent.</p>",
+    audience: "all",
+  });
+  await sql`
+    insert into campaign_sends (property_id, campaign_id, player_id, channel, status, address_hash, address_masked,
+      dedupe_key, sent_at, delivered_at, opened_at, first_human_open_at)
+    select ${property}, ${id}, p.id, 'email', 'delivered', p.email_hash, 'p***@e***.com', p.email_hash,
+      now() - interval '1 hour', now() - interval '1 hour',
+      case when n % 2 = 0 then now() end, case when n % 2 = 0 then now() end
+    from (select id, email_hash, row_number() over () as n from players where property_id = ${property} limit 100000) p`;
+  await sql`
+    update campaigns set status = 'sent', started_at = now() - interval '1 hour', finished_at = now(),
+      audience_count = 100000 where property_id = ${property} and id = ${id}`;
+  return id;
 }
 
 /** Fifty managers, each with a session of their own; answers their cookies. */

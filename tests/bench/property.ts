@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import postgres from "postgres";
 import { newApiKey } from "#runtime/identity/credentials.ts";
-import { benchDatabase } from "./database.ts";
+import { benchDatabase, keptDatabase } from "./database.ts";
 
 /** A migrated database with one property, its key, and players. */
 export interface BenchProperty {
@@ -13,15 +13,28 @@ export interface BenchProperty {
 }
 
 export async function openProperty(players = 0): Promise<BenchProperty> {
-  const url = await benchDatabase();
+  const url = await (players > 0
+    ? keptDatabase(`players_${players}`, (filling) => withPlayers(filling, players))
+    : benchDatabase());
   const sql = postgres(url, { max: 1, onnotice: () => {} });
-  const property = await addProperty(sql, "bench", players);
+  const property = players > 0 ? await onlyProperty(sql) : await addProperty(sql, "bench", 0);
   const { secret, prefix, hash } = newApiKey();
   await sql`
     insert into api_keys (property_id, name, key_prefix, key_hash, rate_limit)
     values (${property}, 'bench', ${prefix}, ${hash}, 1000000000)`;
-  if (players > 0) await sql`vacuum analyze players`;
   return { url, property, key: secret, sql, close: () => sql.end() };
+}
+
+async function withPlayers(url: string, players: number): Promise<void> {
+  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  await addProperty(sql, "bench", players);
+  await sql`vacuum analyze players`;
+  await sql.end();
+}
+
+async function onlyProperty(sql: postgres.Sql): Promise<string> {
+  const [property] = await sql<{ id: string }[]>`select id from properties`;
+  return property!.id;
 }
 
 /** One more property, with players; answers its id. */

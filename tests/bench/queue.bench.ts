@@ -189,7 +189,12 @@ async function openOurs(url: string): Promise<Contender & { close(): Promise<voi
         sessions,
         log,
         jobs: [nothing],
-        jobRuntime: { outgoing: post, open: channels.open, mailDomains: openMailDomains([]) },
+        jobRuntime: {
+          outgoing: post,
+          open: channels.open,
+          mailDomains: openMailDomains([]),
+          run: async () => null,
+        },
       });
       wake = worker.wake;
       return worker;

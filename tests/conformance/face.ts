@@ -39,6 +39,7 @@ export function conformanceFace(service: Service, catalog: Catalog): McpFace {
         modern: false,
         method: "tools/call",
         textOnly: false,
+        views: false,
         listAsText: false,
         argumentsFlaw: null,
       };

@@ -92,6 +92,7 @@ export async function runNext(
   const jobRuntime = {
     outgoing: null as never,
     mailDomains: null as never,
+    run: null as never,
     open: ((_channel, chosen, store) => open?.(store, chosen) ?? vendor().sender) as JobRuntime["open"],
   };
   const held = {

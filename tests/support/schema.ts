@@ -3,7 +3,7 @@ import type postgres from "postgres";
 export type Admin = postgres.Sql;
 
 /** Platform tables that name a property: reference tables and the queue, which are not distributed. */
-export const PLATFORM = new Set(["memberships", "api_keys", "queue"]);
+export const PLATFORM = new Set(["memberships", "invitations", "api_keys", "queue"]);
 
 export interface Column {
   table: string;

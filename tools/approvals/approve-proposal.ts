@@ -3,7 +3,7 @@ import { Fault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { needsAnother } from "./four-eyes.ts";
-import { end, lockWaiting, type Proposal, ProposalView, viewed } from "./proposal.ts";
+import { changedWords, end, lockWaiting, type Proposal, ProposalView, viewed } from "./proposal.ts";
 
 export default tool({
   name: "approve_proposal",
@@ -41,8 +41,7 @@ export default tool({
     const carried = await context.carryOut!(proposal);
     const by = context.call.actor.id;
     if ("stale" in carried) {
-      const changes = carried.stale.map((one) => one.replace(/\.$/, "")).join(", ");
-      const reason = `It has changed since it was proposed: ${changes}`.slice(0, 1000);
+      const reason = changedWords(carried.stale);
       context.audit({
         entity: "proposals",
         entityId: proposalId,

@@ -54,6 +54,12 @@ function endedWords({ status, decided_at, reason }: Proposal): string {
   return `The proposal is ${status}${when}${reason ? `: ${reason}` : ""}`;
 }
 
+/** Why a proposal is stale. */
+export function changedWords(stale: readonly string[]): string {
+  const changes = stale.map((one) => one.replace(/\.$/, "")).join(", ");
+  return `It has changed since it was proposed: ${changes}`.slice(0, 1000);
+}
+
 interface Ending {
   status: Ended;
   reason: string | null;
@@ -114,6 +120,6 @@ function eventOf({
 }
 
 /** The answered columns of a proposal. */
-export function viewed({ asked: _, proposed_for: __, ...row }: Proposal) {
+export function viewed({ asked: _, proposed_for: __, checked_at: ___, ...row }: Proposal) {
   return row;
 }

@@ -38,5 +38,6 @@ export default table({
     expires_at: readable(timestamp().describe("Not approved by then, it is not done"), { concise: true }),
     asked: internal(z.array(Asked)),
     proposed_for: internal(z.uuid().nullable()),
+    checked_at: internal(timestamp().nullable()),
   },
 });

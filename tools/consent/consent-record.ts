@@ -16,7 +16,7 @@ export default tool({
   name: "consent_record",
   title: "Record a consent",
   description:
-    "Writes a player's consent, or refusal, for a channel into the ledger. An express consent with a consentSource is a new opt-in: it lifts that channel's older suppressions of reason unsubscribed or stop_keyword. complaint, hard_bounce, manual, import, erased and self_excluded stay, and so do suppressions of all channels. Only the person lifts a refusal or revocation: consentSource, consentText or consentVersion, and a later occurredAt are required then. Agents always give the evidence.",
+    "Writes a player's consent, or refusal, for a channel into the ledger. An express consent with a consentSource is a new opt-in: it lifts that channel's older suppressions of reason unsubscribed or stop_keyword. complaint, hard_bounce, manual, import, erased and self_excluded stay, and so do suppressions of all channels. Only the person lifts a refusal or revocation: consentSource, consentText or consentVersion, and a later occurredAt are required then. Agents always give the evidence, confirm each consent, and stand in the ledger with the method mcp.",
   scope: "write",
   effect: "change",
   asks: true,
@@ -92,19 +92,36 @@ async function checkGrant(context: Context, grant: Grant): Promise<void> {
     );
   }
   const refusal = await standingRefusal(context, playerId, channel, occurredAt);
-  if (!refusal) return;
+  if (!refusal) return askAgent(context, grant);
   // An address that is barred stays so by a consent that lifts nothing: one without a source, or from before.
   const lifts = consentSource !== undefined && (occurredAt === undefined || refusal.isEarlier);
-  if (!refusal.isWord && !lifts) return;
+  if (!refusal.isWord && !lifts) return askAgent(context, grant);
   checkLifts(refusal, channel, hasEvidence(grant) && consentLevel !== "implied");
   context.ask?.({ sentences: () => liftingWords(context, grant, refusal) });
 }
 
+/** An agent that invents evidence opens a channel, so a person reads it first. */
+function askAgent(context: Context, grant: Grant): void {
+  if (context.call.transport !== "mcp") return;
+  const { playerId, channel } = grant;
+  context.ask?.({
+    sentences: async () => [
+      `Records that ${await playerWords(context, playerId)} has agreed to marketing by ${channel}. The ledger will say that an agent has recorded it.`,
+      evidenceWords(grant),
+    ],
+  });
+}
+
+function evidenceWords({ consentSource, consentText, consentVersion, occurredAt = "now" }: Grant): string {
+  const wording = JSON.stringify(consentText ?? consentVersion);
+  return `The evidence: agreed on ${occurredAt}, at ${JSON.stringify(consentSource)}, to ${wording}.`;
+}
+
 async function liftingWords(context: Context, grant: Grant, { at }: StandingRefusal): Promise<string[]> {
-  const { playerId, channel, consentSource, consentText, consentVersion, occurredAt } = grant;
+  const { playerId, channel } = grant;
   return [
     `This lifts a refusal: ${await playerWords(context, playerId)} refused ${channel} on ${at}, and may be written to again.`,
-    `The evidence: agreed on ${occurredAt}, at ${JSON.stringify(consentSource)}, to ${JSON.stringify(consentText ?? consentVersion)}.`,
+    evidenceWords(grant),
   ];
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { cast, cte, type Fragment, join, sql } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
+import { askBeforeMoving } from "./ask.ts";
 import { stepSoon } from "./jobs.ts";
 import { endWaits } from "./waits.ts";
 
@@ -111,13 +112,13 @@ const ids = (rows: readonly { id: string }[]) => rows.map(({ id }) => id);
  */
 export async function enrollByEvents(
   context: Context,
-  events: readonly { id: string; name: string }[],
+  events: readonly { id: string; name: string; player_id: string }[],
 ): Promise<void> {
   if (events.length === 0) return;
   const { sql: transaction, property } = context;
   const names = [...new Set(events.map(({ name }) => name))];
-  const opened = await transaction<{ id: string; kind: "event" | "wait" }[]>`
-    select t.id, t.kind from journey_triggers t
+  const opened = await transaction<{ id: string; kind: "event" | "wait"; journey: string }[]>`
+    select t.id, t.kind, j.name as journey from journey_triggers t
       join journeys j on j.property_id = ${property.id} and j.id = t.journey_id
     where t.property_id = ${property.id} and t.kind in ('event', 'wait') and t.name = any(${names}::text[])
       and j.status = 'active' and j.deleted_at is null
@@ -125,8 +126,19 @@ export async function enrollByEvents(
   const [triggers, waits] = (["event", "wait"] as const).map((kind) =>
     opened.filter((row) => row.kind === kind),
   );
-  if (waits!.length > 0) await endWaits(context, ids(waits!), ids(events));
-  if (triggers!.length === 0) return;
+  const woken = waits!.length > 0 ? await endWaits(context, ids(waits!), ids(events)) : 0;
+  const entered = triggers!.length > 0 ? await enterByEvents(context, ids(triggers!), ids(events)) : 0;
+  askBeforeMoving(context, {
+    cause: `Records ${names.map((name) => `the event ${JSON.stringify(name)}`).join(", ")}`,
+    journeys: [...new Set(opened.map(({ journey }) => journey))],
+    players: [...new Set(events.map((event) => event.player_id))],
+    moved: woken + entered,
+  });
+}
+
+/** Enrolls the players of these events by these triggers. Answers how many have entered. */
+async function enterByEvents(context: Context, triggers: string[], events: string[]): Promise<number> {
+  const { property } = context;
   const entrants = sql`
     select distinct on (t.journey_id, e.player_id, key) t.journey_id, t.version, t.node, t.reentry, e.player_id,
       coalesce(left(e.properties ->> t.key_property, 200), '') as entry_key,
@@ -134,12 +146,13 @@ export async function enrollByEvents(
       count(*) over (partition by t.journey_id, e.player_id, key) as events
     from journey_triggers t
       join player_events e on e.property_id = ${property.id}::uuid and e.name = t.name
-        and e.id = any(${ids(events)}::uuid[])
+        and e.id = any(${events}::uuid[])
       cross join lateral (select coalesce(left(e.properties ->> t.key_property, 200), '') as key) k
-    where t.property_id = ${property.id}::uuid and t.id = any(${ids(triggers!)}::uuid[])
+    where t.property_id = ${property.id}::uuid and t.id = any(${triggers}::uuid[])
       and (t.filter is null or e.properties @@ t.filter::jsonpath)
     order by t.journey_id, e.player_id, key, e.occurred_at`;
-  await enroll(context, entrants, undefined, sql`x.events`);
+  const { entered } = await enroll(context, entrants, undefined, sql`x.events`);
+  return entered;
 }
 
 /** Enrolls players who come into a segment or leave it, as `enrollByEvents`. `players`: rows of `player_id`. */
@@ -209,14 +222,14 @@ export async function enrollByPlay(
   }: { playId: string; gameId: string; playerId: string; outcome: string },
 ): Promise<void> {
   const { sql: transaction, property } = context;
-  const triggers = await transaction<{ id: string }[]>`
-    select t.id from journey_triggers t
+  const triggers = await transaction<{ id: string; journey: string }[]>`
+    select t.id, j.name as journey from journey_triggers t
       join journeys j on j.property_id = ${property.id} and j.id = t.journey_id
     where ${playTriggers(property.id, gameId)}
       and (t.filter is null or t.filter = ${outcome}) and j.status = 'active' and j.deleted_at is null
     order by j.id for share of j`;
   if (triggers.length === 0) return;
-  await enroll(
+  const { entered } = await enroll(
     context,
     sql`
       select distinct on (t.journey_id) t.journey_id, t.version, t.node, t.reentry, ${playerId}::uuid as player_id,
@@ -226,4 +239,11 @@ export async function enrollByPlay(
       where t.property_id = ${property.id}::uuid and t.id = any(${triggers.map(({ id }) => id)}::uuid[])
       order by t.journey_id, t.node`,
   );
+  // Without the outcome, which nobody sees before the play counts.
+  askBeforeMoving(context, {
+    cause: "The play counts for the player",
+    journeys: triggers.map(({ journey }) => journey),
+    players: [playerId],
+    moved: entered,
+  });
 }

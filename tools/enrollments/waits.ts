@@ -4,14 +4,15 @@ import { stepSoon } from "./jobs.ts";
 /**
  * Ends the waits of those who have waited for one of these stored events: they go on at the next step. `waits`: ids of
  * journey_triggers. People in the middle of a step are left to the next look at their node, within a minute.
+ * Answers how many go on.
  */
 export async function endWaits(
   context: Context,
   waits: readonly string[],
   events: readonly string[],
-): Promise<void> {
+): Promise<number> {
   const { sql, property } = context;
-  const journeys = await sql<{ id: string }[]>`
+  const journeys = await sql<{ id: string; woken: number }[]>`
     with waiting as materialized (
       select d.id from journey_triggers t
         join player_events e on e.property_id = ${property.id} and e.name = t.name and e.id = any(${events}::uuid[])
@@ -27,6 +28,7 @@ export async function endWaits(
       from waiting w where d.property_id = ${property.id} and d.id = w.id
       returning d.journey_id
     )
-    select distinct journey_id as id from woken`;
+    select journey_id as id, count(*)::int as woken from woken group by journey_id`;
   for (const { id } of journeys) stepSoon(context, id);
+  return journeys.reduce((total, { woken }) => total + woken, 0);
 }

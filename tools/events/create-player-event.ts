@@ -10,9 +10,10 @@ export default tool({
   name: "create_player_event",
   title: "Record a player event",
   description:
-    "Adds an event of a player. An event with a known external_id is not added again: the answer is the first one, so reports can be repeated safely, and other contents are refused. REST also accepts an array of 1 to 1000 events, all or none.",
+    "Adds an event of a player. An event with a known external_id is not added again: the answer is the first one, so reports can be repeated safely, and other contents are refused. Over MCP an event that moves the player in a published journey is asked about first. REST also accepts an array of 1 to 1000 events, all or none.",
   scope: "write",
   effect: "create",
+  asks: true,
   input: {
     ...columns,
     player_id: z

@@ -5,6 +5,7 @@ import { timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { enrollByPlay } from "#tools/enrollments/enroll.ts";
+import { playerWords } from "#tools/people/words.ts";
 import { commitmentOf, openMaster, playSeed } from "./draw/seeds.ts";
 import type { Game } from "./game/game.ts";
 import { checkEligible, lockEntrant } from "./play/entrant.ts";
@@ -31,9 +32,10 @@ export default tool({
   name: "play_game",
   title: "Play a game",
   description:
-    "Plays a game once for a player. The service draws the prize, and answers it with the proof. claim_game_prize comes next. The same Idempotency-Key gives the same prize.",
+    "Plays a game once for a player. The service draws the prize, and answers it with the proof. claim_game_prize comes next. Over MCP it is confirmed first, because it takes a play of the player's. The same Idempotency-Key gives the same prize.",
   scope: "write",
   effect: "create",
+  asks: true,
   property: "propertyId",
   input: {
     gameId: z.uuid().describe("From list_games"),
@@ -63,6 +65,7 @@ export default tool({
     await checkEligible(context, game, player);
     checkActive(game, standing.moment);
     const entry = wayIn(game, standing);
+    askBeforePlaying(context, game, playerId);
     const playId = randomUUIDv7();
     const ticket = entry === "ticket" ? standing.next : null;
     const master = openMaster(context.config, context.property.id, gameId, sealed!);
@@ -99,6 +102,18 @@ export default tool({
     };
   },
 });
+
+/** An agent is not the player. Nobody sees a draw before it counts: else an agent could draw until it wins. */
+function askBeforePlaying(context: Context, { name }: Game, playerId: string): void {
+  const { transport, review } = context.call;
+  if (transport !== "mcp" && review !== "approved") return;
+  context.ask?.({
+    sentences: async () => [
+      `Plays ${JSON.stringify(name)} once for ${await playerWords(context, playerId)}. The draw counts, and takes a play of theirs. Players play by themselves with a link of create_player_link.`,
+    ],
+    conceals: true,
+  });
+}
 
 const ownSeed = (requestId: string) => requestId.replace(/[^\x21-\x39\x3b-\x7e]/g, "-").slice(0, 100);
 

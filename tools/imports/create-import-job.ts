@@ -63,6 +63,7 @@ export default tool({
     if (changesPlayers(settings) && context.call.transport === "mcp") {
       askAbout(context, settings, file && (await countOverwritten(context, file, settings, customs)));
     }
+    if (settings.consent && !settings.dry_run) askAboutConsents(context, settings.consent);
     if (file) await storeFile(context.sql, context.property.id, uploadId, file);
     else await takeUpload(context, uploadId);
     if (settings.segment_id && !settings.dry_run) await askAboutList(context, settings.segment_id);
@@ -83,6 +84,17 @@ function askAbout({ ask }: Context, { on_conflict }: ImportParams, count: number
   const whom = count === null ? "all players of it" : `${count} players`;
   const act = on_conflict === "overwrite" ? "go over those of" : "fill what is blank of";
   const sentence = `The file's values ${act} ${whom} who are there already (on_conflict ${on_conflict}). It cannot be undone.`;
+  ask?.({ sentences: () => [sentence] });
+}
+
+/** An agent that invents evidence opens channels, so a person reads it first. */
+function askAboutConsents(
+  { call, ask }: Context,
+  { consentSource, consentText, consentVersion }: NonNullable<ImportParams["consent"]>,
+): void {
+  if (call.transport !== "mcp") return;
+  const wording = JSON.stringify(consentText ?? consentVersion ?? "no wording");
+  const sentence = `The file's consents go into the ledger, as an agent's import. The evidence for all of them: agreed at ${JSON.stringify(consentSource)}, to ${wording}.`;
   ask?.({ sentences: () => [sentence] });
 }
 

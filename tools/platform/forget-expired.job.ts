@@ -5,8 +5,8 @@ import { type JobContext, job } from "#runtime/operation/job.ts";
 const BATCH = 10_000;
 
 /**
- * Deletes expired rows. After 24 hours: recorded answers, agents' confirmations, rate windows and reset links. After 30
- * days: vendors' notices (no vendor repeats older ones) and dead jobs.
+ * Deletes expired rows. After 24 hours: recorded answers, agents' confirmations, rate windows, reset links and
+ * invitations. After 30 days: vendors' notices (no vendor repeats older ones) and dead jobs.
  */
 export default job({
   name: "forget_expired",
@@ -21,6 +21,7 @@ export default job({
     );
     await transactSystem(async (sql) => {
       await sql`delete from password_resets where expires_at < now()`;
+      await sql`delete from invitations where expires_at < now()`;
       await sql`delete from platform_messages where created_at < now() - interval '1 day'`;
     });
     await transactSystem(

@@ -3,6 +3,7 @@ import { invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { findGame } from "#tools/games/game/game.ts";
+import { askAgent } from "./ask-agent.ts";
 import { PageName, PLAYER_PAGES, playerToken } from "./links.ts";
 import { assertVisitor, refuseMasked } from "./visitor.ts";
 
@@ -16,9 +17,10 @@ export default tool({
   name: "create_player_link",
   title: "Make a link to a player's page",
   description:
-    "Makes a signed link that opens one page for one player without sign-in, such as their inbox. Its holder sees what the player sees. It ends by itself, and with erasure or self-exclusion.",
+    "Makes a signed link that opens one page for one player without sign-in, such as their inbox. Its holder sees what the player sees. It ends by itself, and with erasure or self-exclusion. Over MCP a link by which its holder plays or agrees for the player is confirmed first.",
   scope: "write",
   effect: "create",
+  asks: true,
   property: "propertyId",
   input: {
     propertyId: z.uuid().optional().describe("Default: the credential's property"),
@@ -45,6 +47,7 @@ export default tool({
     const page = to === "free_entry" ? "game" : to;
     const below = await gamePath(context, to, gameId);
     const { id } = await assertVisitor(context, page, playerId);
+    askAgent(context, page, id);
     const until = Math.floor(now() / 1000) + ttl;
     const token = playerToken(config, page, { propertyId: property.id, playerId: id, until });
     audit({ entity: "players", entityId: id, diff: { to, ttl } });

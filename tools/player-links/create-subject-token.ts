@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
+import { askAgent } from "./ask-agent.ts";
 import { PageName, subjectToken } from "./links.ts";
 import { assertVisitor, refuseMasked } from "./visitor.ts";
 
@@ -10,6 +11,7 @@ export default tool({
     "Makes a token by which the casino's own app or site acts for one signed-in player, such as in <player-inbox>. The casino's server calls it after its own sign-in. It is valid for 15 minutes and for one page.",
   scope: "write",
   effect: "create",
+  asks: true,
   property: "propertyId",
   input: {
     propertyId: z.uuid().optional().describe("Default: the credential's property"),
@@ -24,6 +26,7 @@ export default tool({
     const { property, config, call, audit, now } = context;
     refuseMasked(call);
     const { id } = await assertVisitor(context, to, playerId);
+    askAgent(context, to, id);
     audit({ entity: "players", entityId: id, diff: { to } });
     return {
       ...subjectToken(config, to, now(), { propertyId: property.id, playerId: id }),

@@ -74,6 +74,9 @@ export const settings = {
   approval_four_eyes: z
     .enum(["on", "off"])
     .describe("on: nobody approves a proposal of their own, and what people do above these limits waits too"),
+  approval_mail: z
+    .enum(["on", "off"])
+    .describe("Whether admins and managers get a mail when something waits for approval, one in 30 minutes"),
   mask_for_analysts: z
     .boolean()
     .describe("Signed-in analysts see addresses, names and birth dates masked, and get no files"),

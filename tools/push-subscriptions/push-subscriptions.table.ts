@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { Fault, noSuch } from "#runtime/faults.ts";
-import { createOnly, readable, timestamp } from "#runtime/operation/columns.ts";
+import { createOnly, hidden, readable, timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, table, type Values } from "#runtime/operation/table.ts";
 import { playerWords } from "#tools/people/words.ts";
@@ -8,9 +8,14 @@ import { checkedEndpoint, Subscription } from "./subscription.ts";
 
 const columns = {
   player_id: createOnly(z.uuid().describe("From list_players"), { concise: true }),
-  endpoint: createOnly(Subscription.endpoint),
-  p256dh: createOnly(Subscription.p256dh),
-  auth: createOnly(Subscription.auth),
+  // Whoever has the three can write to the browser, so no credential reads them.
+  endpoint: hidden(Subscription.endpoint),
+  p256dh: hidden(Subscription.p256dh),
+  auth: hidden(Subscription.auth),
+  endpoint_host: readable(z.string().describe("The push service of the browser"), {
+    concise: true,
+    sql: "coalesce(substring(endpoint from '^https?://([^/?#]+)'), '')",
+  }),
   user_agent: createOnly(z.string().max(500).nullish().describe("The browser"), { concise: true }),
   last_success_at: readable(timestamp().nullable().describe("A push service took a message for it last"), {
     concise: true,

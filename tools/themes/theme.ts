@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Tenant } from "#runtime/operation/context.ts";
+import { isLogo, LOGO_KINDS } from "./logo/logo.ts";
 
 /** The colours of a theme: the custom properties of players' pages and mails, and the use of each. */
 export const COLORS = {
@@ -42,10 +43,6 @@ export type Colors = z.output<typeof Colors>;
 
 const MOST_LOGO_CHARACTERS = 44_000;
 
-/** Magic bytes, in the base64 that the data begin with. */
-const LOGO =
-  /^data:image\/(?:png;base64,iVBORw0KGgo|jpeg;base64,\/9j\/|webp;base64,UklGR)[A-Za-z0-9+/]*={0,2}$/;
-
 /** The settings of a theme, all to be given or left as they are. */
 export const settings = {
   name: z
@@ -58,7 +55,7 @@ export const settings = {
   logo: z
     .string()
     .max(MOST_LOGO_CHARACTERS)
-    .regex(LOGO, "must be a data URL of a PNG, JPEG or WebP image of at most 32 kB")
+    .refine(isLogo, `must be the data URL of ${LOGO_KINDS}`)
     .nullable()
     .describe("Beside the name: data:image/png;base64,… of at most 32 kB. null: none"),
   typeface: z.enum(TYPEFACE_NAMES).describe("The fonts of pages and mails, which every device has"),

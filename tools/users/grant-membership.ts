@@ -32,10 +32,11 @@ export default tool({
   output: MembershipView,
   faults: ["not_found"],
   async handler({ sql, property, audit }, { user_id, role }) {
-    const users = await sql`select from users where id = ${user_id}`;
+    const users = await sql<{ name: string | null }[]>`select name from users where id = ${user_id}`;
     if (users.length === 0) throw noUser(user_id);
     const [row] = await sql<MembershipView[]>`
-      insert into memberships (property_id, user_id, role) values (${property.id}, ${user_id}, ${role})
+      insert into memberships (property_id, user_id, role, name)
+      values (${property.id}, ${user_id}, ${role}, ${users[0]!.name})
       on conflict (property_id, user_id) do update set role = excluded.role, updated_at = excluded.updated_at
       returning id, property_id, user_id, role, created_at`;
     await directoryChanged(sql);

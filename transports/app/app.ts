@@ -5,6 +5,7 @@ import { Fault, loggedFault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
 import { mountConsole } from "#transports/console/console.ts";
+import { mountLanguage } from "#transports/console/language.ts";
 import type { Live } from "#transports/console/live/watch.ts";
 import { type AdmissionControl, admit } from "#transports/http/admission.ts";
 import { answerFault } from "#transports/http/answer.ts";
@@ -61,6 +62,7 @@ export function createApp(
   );
   mountDiscovery(app, control, service, catalog);
   const mounting = { app, control, service, catalog };
+  mountLanguage(mounting);
   mountPages(mounting, { opens, badges });
   mountConsole(mounting, live);
   app.notFound(admitted(control, async ({ c }) => missingPage(c) ?? refuseUnknown(app, c.req.path)));
@@ -80,6 +82,7 @@ function crossOrigin(origins: string[]) {
     allowHeaders: [
       ...["Authorization", "X-Api-Key", "X-Property-Id", "Idempotency-Key", "API-Version", "Content-Type"],
       ...["Prefer", "If-Match", "Accept", "X-Request-Id", "MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"],
+      "Mcp-Session-Id",
     ],
     exposeHeaders: [
       ...["API-Version", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id"],
@@ -91,6 +94,7 @@ function crossOrigin(origins: string[]) {
         "Location",
         "Idempotency-Replayed",
         "Retry-After",
+        "Mcp-Session-Id",
       ],
     ],
     maxAge: 600,

@@ -1,12 +1,12 @@
 import { pipeline } from "node:stream/promises";
 import { Agent, FormData, fetch, type Response } from "undici";
+import { type Filters, filterPairs } from "#db/query/filter-pairs.ts";
 import type { Page } from "#db/query/reader.ts";
 import { isUuid } from "#db/text.ts";
 import { FAULTS, Fault, type FaultCode, invalid } from "#runtime/faults.ts";
 import { withTenant } from "#runtime/funnel/access.ts";
 import { resolveNames } from "#runtime/funnel/names.ts";
 import { readableOf } from "#runtime/operation/columns.ts";
-import { type Filters, filterPairs } from "#db/query/filter-pairs.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { pathOf } from "#runtime/operation/rest-paths.ts";
 import type { Table } from "#runtime/operation/table.ts";

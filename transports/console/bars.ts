@@ -1,14 +1,15 @@
 import { html } from "hono/html";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { numbers, tableOf } from "./frame.ts";
-import { count, words } from "./values.ts";
+import { words } from "./values.ts";
+import { count, say } from "./words/say.ts";
 
 /** A bar a row. The number stands beside it, so that nobody has to measure. */
 export function bars(
   caption: string,
   counts: readonly (readonly [string, number, (string | Html)?])[],
   whole: number,
-  head = "Group",
+  head = say().general.group,
 ): Html {
   const rows = counts.map(([name, value, label]) => {
     const share = whole === 0 ? 0 : (100 * value) / whole;
@@ -16,9 +17,9 @@ export function bars(
   });
   const table = tableOf(
     caption,
-    [head, numbers("Count"), numbers("Share"), "Chart"],
+    [head, numbers(say().general.count), numbers(say().general.share), say().general.chart],
     rows,
-    html`<p>Nobody yet.</p>`,
+    html`<p>${say().general.nobodyYet}</p>`,
   );
   return html`<div class="counts">${table}</div>`;
 }

@@ -3,8 +3,9 @@ import type { Mounting } from "#transports/pages/player/visit.ts";
 import { mountApprovals } from "./approvals/mount.ts";
 import { mountCampaigns } from "./campaigns/mount.ts";
 import { mountCompliance } from "./compliance/mount.ts";
-import { setCookie } from "./cookies.ts";
+import { setCookie, YEAR_SECONDS } from "./cookies.ts";
 import { mountImportPages } from "./imports/mount.ts";
+import { mountInvitation } from "./invitation.ts";
 import { mountJourneys } from "./journeys/mount.ts";
 import { mountLive } from "./live/mount.ts";
 import type { Live } from "./live/watch.ts";
@@ -14,15 +15,15 @@ import { mountPlayers } from "./players/mount.ts";
 import { recordPage, tablePage, tablesPage } from "./records/records.ts";
 import { mountSegments } from "./segments/mount.ts";
 import { mountSettings } from "./settings/mount.ts";
-import { mountSignIn, redirect } from "./sign-in.ts";
+import { mountSignIn } from "./sign-in.ts";
+import { redirect } from "./signed-out.ts";
 import { mountTemplates } from "./templates/mount.ts";
-
-const YEAR_SECONDS = 31_536_000;
 
 /** Mounts the console: pages for signed-in people, on the same operations as every other face. */
 export function mountConsole(mounting: Mounting, live: Live): void {
   const { service, catalog } = mounting;
   mountSignIn(mounting);
+  mountInvitation(mounting);
   mountLive(mounting, live);
   mountDesk(mounting, "get", "/console", nowPage);
   mountDesk(mounting, "post", "/console/property", async ({ properties, form }) => {

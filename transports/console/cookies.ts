@@ -3,8 +3,11 @@ import { serialize } from "hono/utils/cookie";
 import type { Service } from "#runtime/funnel/service.ts";
 import type { HttpContext } from "#transports/http/handlers.ts";
 
-/** The cookies of the console: the token of `login`, and the property that the person has chosen. */
-export type CookieName = "console_session" | "console_property";
+/** The cookies of the console: the token of `login`, and the property and the language that the person has chosen. */
+export type CookieName = "console_session" | "console_property" | "console_language";
+
+/** How long a choice is kept. */
+export const YEAR_SECONDS = 31_536_000;
 
 /** The value of a cookie of the console; undefined without one. */
 export function cookieIn(c: HttpContext, { config }: Service, name: CookieName): string | undefined {

@@ -23,6 +23,8 @@ export interface Desk {
   role: string;
   /** The number of proposals that wait for a person. */
   waiting: Promise<number>;
+  /** The address of the property's logo. */
+  logo: Promise<string | null>;
   /** Whether the role may change anything. Each operation checks it too. */
   canWrite: boolean;
   /** The token that each form carries. */

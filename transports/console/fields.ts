@@ -3,6 +3,7 @@ import { type Fault, toFault } from "#runtime/faults.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import type { Desk } from "./desk.ts";
 import { faultText, tokenField } from "./frame.ts";
+import { inEnglish } from "./words/say.ts";
 
 /** The values of a form, and the fault of the last try. */
 export interface Filled {
@@ -126,5 +127,5 @@ function framed({ fault }: Filled, { name, label, hint }: Field, control: (marks
   const isHinted = hint !== undefined && hint !== "";
   const described = [isHinted && `${name}-hint`, wrong && `${name}-wrong`].filter(Boolean).join(" ");
   const marks = html`${described ? html` aria-describedby="${described}"` : ""}${wrong ? html` aria-invalid="true"` : ""}`;
-  return html`<div class="field"><label for="${name}">${label}</label>${control(marks)}${isHinted ? html`<p class="hint" id="${name}-hint">${hint}</p>` : ""}${wrong ? html`<p class="error" id="${name}-wrong">${wrong.message}</p>` : ""}</div>`;
+  return html`<div class="field"><label for="${name}">${label}</label>${control(marks)}${isHinted ? html`<p class="hint" id="${name}-hint">${hint}</p>` : ""}${wrong ? html`<p class="error" id="${name}-wrong">${inEnglish(wrong.message)}</p>` : ""}</div>`;
 }

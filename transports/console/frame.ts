@@ -1,27 +1,18 @@
 import { html } from "hono/html";
 import type { Fault } from "#runtime/faults.ts";
-import { type Html, respond, servicePage } from "#transports/pages/frame/page.ts";
+import type { HttpContext } from "#transports/http/handlers.ts";
+import { type Html, respond } from "#transports/pages/frame/page.ts";
 import type { Desk } from "./desk.ts";
 import { iconOf } from "./icons.ts";
+import { languageSwitch, returnPath, signedOutPage } from "./signed-out.ts";
+import { labelOf } from "./values.ts";
+import type { Words } from "./words/english/english.ts";
+import { inEnglish, language, say } from "./words/say.ts";
 
 /** The parts of the console, by their paths. */
-const PARTS = {
-  "/console": "Now",
-  "/console/campaigns": "Campaigns",
-  "/console/journeys": "Journeys",
-  "/console/segments": "Segments",
-  "/console/templates": "Templates",
-  "/console/players": "Players",
-  "/console/approvals": "Approvals",
-  "/console/compliance": "Compliance",
-  "/console/imports": "Imports",
-  "/console/records": "Records",
-  "/console/settings": "Settings",
-} as const;
+export type Part = keyof Words["general"]["parts"];
 /** The badge counts no further. */
 export const MOST_WAITING = 99;
-
-export type Part = keyof typeof PARTS;
 
 /** The guide of each part, by its name under /docs. */
 const GUIDES: Partial<Record<Part, string>> = {
@@ -58,23 +49,23 @@ export async function consolePage(desk: Desk, screen: Screen): Promise<Response>
   const { part, heading, content, above, states = "", actions = "", ...rest } = screen;
   const title = `${heading} · ${desk.property.name}`;
   const guide = GUIDES[part];
-  const body = html`<a class="skip" href="#content">Skip to the content</a><div class="shell">${await sidebar(desk, part)}<main id="content" class="desk"><header class="head"><div>${above ? html`<p class="above"><a href="${above.path}">${above.name}</a></p>` : ""}<h1>${heading}</h1>${states !== "" ? html`<p class="states" id="states">${states}</p>` : ""}</div><div class="head-acts"><div class="acts" id="acts">${actions}</div>${guide ? html`<a class="guide" href="/docs/${guide}">${iconOf("guide")}Guide</a>` : ""}</div></header>${content}</main></div>`;
-  return respond({ ...rest, title, body, styles: STYLES, scripts: ["console.js"] });
+  const body = html`<a class="skip" href="#content">${say().general.skipToTheContent}</a><div class="shell">${await sidebar(desk, part)}<main id="content" class="desk"><header class="head"><div>${above ? html`<p class="above"><a href="${above.path}">${above.name}</a></p>` : ""}<h1>${heading}</h1>${states !== "" ? html`<p class="states" id="states">${states}</p>` : ""}</div><div class="head-acts"><div class="acts" id="acts">${actions}</div>${guide ? html`<a class="guide" href="/docs/${guide}">${iconOf("guide")}${say().general.guide}</a>` : ""}</div></header>${content}</main></div>`;
+  return respond({ ...rest, title, language: language(), body, styles: STYLES, scripts: ["console.js"] });
 }
 
 async function sidebar(desk: Desk, part: Part): Promise<Html> {
-  const waiting = await desk.waiting;
-  const links = Object.entries(PARTS).map(
+  const [waiting, logo] = await Promise.all([desk.waiting, desk.logo]);
+  const links = Object.entries(say().general.parts).map(
     ([path, name]) =>
       html`<a href="${path}"${path === part ? html` aria-current="page"` : ""}>${iconOf(path)}<span>${name}</span>${path === "/console/approvals" ? badgeOf(waiting) : ""}</a>`,
   );
-  return html`<header class="side"><div class="house"><span class="mark" aria-hidden="true">${[...desk.property.name][0] ?? ""}</span><p>${desk.property.name}</p></div>${propertySwitch(desk)}<nav aria-label="Parts of the console">${links}</nav><form class="person" method="post" action="/console/sign-out">${tokenField(desk)}<span class="who"><span>${desk.user.email}</span><span class="soft">${desk.role}</span></span><button class="quiet small">Sign out</button></form></header>`;
+  return html`<header class="side"><div class="house">${logo === null ? html`<span class="mark" aria-hidden="true">${[...desk.property.name][0] ?? ""}</span>` : html`<img class="logo" src="${logo}" alt="" height="40">`}<p>${desk.property.name}</p></div>${propertySwitch(desk)}<nav aria-label="${say().general.partsOfTheConsole}">${links}</nav><form class="person" method="post" action="/console/sign-out">${tokenField(desk)}<span class="who"><span>${desk.user.email}</span><span class="soft">${labelOf(desk.role)}</span></span><button class="quiet small">${say().general.signOut}</button></form>${languageSwitch(returnPath(desk.c, part))}</header>`;
 }
 
 function badgeOf(waiting: number): Html | "" {
   if (waiting === 0) return "";
   const count = waiting > MOST_WAITING ? `${MOST_WAITING}+` : waiting;
-  return html` <span class="badge">${count}<span class="unseen"> waiting</span></span>`;
+  return html` <span class="badge">${count}<span class="unseen"> ${say().general.waiting}</span></span>`;
 }
 
 const STYLES = [
@@ -97,7 +88,7 @@ function propertySwitch(desk: Desk): Html | "" {
     ({ id, name }) =>
       html`<option value="${id}"${id === desk.property.id ? html` selected` : ""}>${name}</option>`,
   );
-  return html`<form class="switch" method="post" action="/console/property">${tokenField(desk)}<label class="unseen" for="property">Property</label><select id="property" name="property">${options}</select><button class="quiet small">Switch</button></form>`;
+  return html`<form class="switch" method="post" action="/console/property">${tokenField(desk)}<label class="unseen" for="property">${say().general.property}</label><select id="property" name="property">${options}</select><button class="quiet small">${say().general.switch}</button></form>`;
 }
 
 /** The head of a column. That of numbers stands at the right, as they do. */
@@ -121,32 +112,29 @@ export function tableOf(caption: string, head: readonly Head[], rows: readonly H
 }
 
 /** The page of a fault: within the console where there is a desk. */
-export function faultPage(desk: Desk | null, fault: Fault): Promise<Response> {
+export function faultPage(at: Desk | HttpContext, fault: Fault): Promise<Response> {
   const { status } = fault;
-  const heading = HEADINGS[status] ?? (status >= 500 ? "That did not work" : "That cannot be done");
-  const content = html`${faultText(fault)}<p><a class="button small" href="/console">Open Now</a></p>`;
-  return desk
-    ? consolePage(desk, { part: "/console", heading, content, status })
-    : servicePage({ heading, content, status });
+  const headings: Readonly<Record<number, string>> = say().general.headings;
+  const heading =
+    headings[status] ?? (status >= 500 ? say().general.thatDidNotWork : say().general.thatCannotBeDone);
+  const content = html`${faultText(fault)}<p><a class="button small" href="/console">${say().general.openNow}</a></p>`;
+  return "user" in at
+    ? consolePage(at, { part: "/console", heading, content, status })
+    : signedOutPage(at, { heading, content, status });
 }
 
 /** A fault in words, with each field that is wrong. */
 export function faultText(fault: Fault): Html {
-  const details = fault.details?.map(({ field, message }) => html`<li>${field}: ${message}</li>`) ?? [];
-  const text = fault.status >= 500 ? "Nothing is lost. Please try again in a minute." : fault.message;
+  const details =
+    fault.details?.map(({ field, message }) => html`<li>${inEnglish(`${field}: ${message}`)}</li>`) ?? [];
+  const text = fault.status >= 500 ? say().general.nothingLostPleaseTryAgain : inEnglish(fault.message);
   return html`<div class="wrong" role="alert"><p>${text}</p>${details.length > 0 ? html`<ul>${details}</ul>` : ""}</div>`;
 }
 
-const HEADINGS: Readonly<Record<number, string>> = {
-  403: "Your role does not allow that",
-  404: "There is no such record here",
-  429: "Too many requests",
-};
-
 /** The page of a person who belongs to no property. */
-export function nowherePage(email: string, token: string): Promise<Response> {
-  return servicePage({
-    heading: "You belong to no property yet",
-    content: html`<p>An administrator gives ${email} a role with grant_membership. A platform administrator makes the first property with create_property.</p><form method="post" action="/console/sign-out">${tokenField({ token })}<button>Sign out</button></form>`,
+export function nowherePage(c: HttpContext, email: string, token: string): Promise<Response> {
+  return signedOutPage(c, {
+    heading: say().general.youBelongToNoProperty,
+    content: html`<p>${say().general.nowhere(email)}</p><form method="post" action="/console/sign-out">${tokenField({ token })}<button>${say().general.signOut}</button></form>`,
   });
 }

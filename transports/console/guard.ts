@@ -23,9 +23,22 @@ export function isFromHere(c: HttpContext): boolean {
 
 /** A path of the console, to go to after signing in. Another address becomes the first page. */
 export function consolePath(given: string | null | undefined): string {
+  const path = ownPath(given);
+  return path.startsWith("/console/sign-") || !path.startsWith("/console") ? "/console" : path;
+}
+
+/** A path of the console, of its sign-in or of a password's reset. Another address becomes the first page. */
+export function ownPath(given: string | null | undefined): string {
   const base = "http://console.invalid";
   if (!given || !URL.canParse(given, base)) return "/console";
   const { origin, pathname, search } = new URL(given, base);
-  const isOurs = origin === base && (pathname === "/console" || pathname.startsWith("/console/"));
-  return isOurs && !pathname.startsWith("/console/sign-") ? pathname + search : "/console";
+  return origin === base && OWN.test(pathname) ? pathname + search : "/console";
+}
+
+const OWN = /^\/(console|password-reset)(\/|$)/;
+
+/** The path and the query of the request. */
+export function hereOf(c: HttpContext): string {
+  const { pathname, search } = new URL(c.req.url);
+  return pathname + search;
 }

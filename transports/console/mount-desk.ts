@@ -4,6 +4,7 @@ import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Outcome } from "#runtime/funnel/service.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
+import { themePaths } from "#tools/themes/paths.ts";
 import { addressOf, USER_LIMIT } from "#transports/http/admission.ts";
 import { attachment, bodyOf } from "#transports/http/file-body.ts";
 import type { HttpContext } from "#transports/http/handlers.ts";
@@ -12,8 +13,9 @@ import type { Mounting } from "#transports/pages/player/visit.ts";
 import { cookieIn, setCookie } from "./cookies.ts";
 import type { Desk, User } from "./desk.ts";
 import { faultPage, MOST_WAITING, nowherePage } from "./frame.ts";
-import { formToken, hasFormToken, isFromHere } from "./guard.ts";
-import { arrivalPage, redirect, refusedPage } from "./sign-in.ts";
+import { formToken, hasFormToken, hereOf, isFromHere } from "./guard.ts";
+import { arrivalPage } from "./sign-in.ts";
+import { redirect, refusedPage } from "./signed-out.ts";
 
 /** The texts of a campaign or a template. */
 const MOST_FORM_BYTES = 1_500_000;
@@ -39,15 +41,15 @@ export function mountDesk(
       const allowance = await control.limiter.takeShared(actor.id, USER_LIMIT);
       if (!allowance.allowed) throw new Fault("rate_limited", { retryAfter: 60 });
       const isForm = method === "post" && !readsItself;
-      if (method === "post" && !isFromHere(c)) return refusedPage();
+      if (method === "post" && !isFromHere(c)) return refusedPage(c);
       const form = isForm ? await readForm(c, MOST_FORM_BYTES) : new URLSearchParams();
-      if (isForm && !(form && hasFormToken(form, session))) return refusedPage();
+      if (isForm && !(form && hasFormToken(form, session))) return refusedPage(c);
       const found = await deskOf(mounting, c, { user: actor, session, form: form! });
-      return found === null ? nowherePage(actor.email, formToken(session)) : await atDesk(found, work);
+      return found === null ? nowherePage(c, actor.email, formToken(session)) : await atDesk(found, work);
     } catch (error) {
       const fault = loggedFault(service.log, error, { path: "console", requestId: "" });
       const isOver = fault.code === "invalid_credential" || fault.code === "credential_expired";
-      return isOver ? toSignIn(c, [setCookie(service, "console_session", "", 0)]) : faultPage(null, fault);
+      return isOver ? toSignIn(c, [setCookie(service, "console_session", "", 0)]) : faultPage(c, fault);
     }
   });
 }
@@ -68,12 +70,6 @@ function withoutSession(c: HttpContext): Response | Promise<Response> {
 function toSignIn(c: HttpContext, cookies: readonly string[] = []): Response {
   const to = c.req.method === "GET" ? `?to=${encodeURIComponent(hereOf(c))}` : "";
   return redirect(`/console/sign-in${to}`, cookies);
-}
-
-/** The path and the query of the request. */
-export function hereOf(c: HttpContext): string {
-  const { pathname, search } = new URL(c.req.url);
-  return pathname + search;
 }
 
 const WAITING = { filters: { "status.eq": "waiting" }, select: "id", limit: MOST_WAITING + 1 };
@@ -123,8 +119,9 @@ async function deskOf(
       ({ rows }) => rows.length,
       () => 0,
     ),
+    logo: invoked("get_property_theme", {}, property.id).then(logoIn(property), () => null),
     properties,
-    role: user.isPlatformAdmin ? "platform admin" : membership!.role,
+    role: user.isPlatformAdmin ? "platform_admin" : membership!.role,
     canWrite: user.isPlatformAdmin || membership?.role !== "analyst",
     token: formToken(session),
     isOurs: (fields) => hasFormToken(fields, session),
@@ -147,6 +144,9 @@ async function deskOf(
     list,
   };
 }
+
+const logoIn = (property: Property) => (theme: Outcome) =>
+  themePaths(property.id, JSON.parse(theme.body)).logo;
 
 async function propertiesOf({ service }: Mounting, { memberships }: User): Promise<Property[]> {
   const found = await Promise.all(memberships.map((one) => service.directory.property(one.property_id)));

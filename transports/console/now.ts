@@ -4,8 +4,9 @@ import type { Desk, Row } from "./desk.ts";
 import { actButton, formOf, input } from "./fields.ts";
 import { consolePage, numbers, tableOf } from "./frame.ts";
 import { importsTable } from "./imports/list.ts";
-import { redirect } from "./sign-in.ts";
-import { chip, counted, shown, timeOf } from "./values.ts";
+import { redirect } from "./signed-out.ts";
+import { chip, shown, statusReason, timeOf } from "./values.ts";
+import { counted, say } from "./words/say.ts";
 
 const MOVING = ["sending", "queued", "paused", "scheduled", "failed"];
 
@@ -28,21 +29,21 @@ export async function nowPage(desk: Desk): Promise<Response> {
     desk.list("players", { limit: 1, select: "id" }),
   ]);
   const { timezone } = desk.property;
-  const none = html`<p>Nothing sends and nothing waits.</p><p><a class="button quiet" href="/console/campaigns">See all campaigns</a></p>`;
-  const noJourney = html`<p>No journey runs. <a href="/console/journeys/new">Start from a usual one</a></p>`;
-  const noImport = html`<p>No file was imported yet. <a href="/console/imports/new">Import players</a></p>`;
+  const none = html`<p>${say().now.nothingSendsAndNothingWaits}</p><p><a class="button quiet" href="/console/campaigns">${say().general.seeAllCampaigns}</a></p>`;
+  const noJourney = html`<p>${say().now.noJourneyRuns} <a href="/console/journeys/new">${say().now.startFromUsualOne}</a></p>`;
+  const noImport = html`<p>${say().now.noFileWasImportedYet} <a href="/console/imports/new">${say().general.importPlayers}</a></p>`;
   const live = "/console/live?list=campaigns&list=journeys&list=import_jobs";
   const content = html`${pauseNote(desk, state)}${players.rows.length === 0 ? firstSteps(desk) : ""}<div class="live" id="live" data-live="${live}">
-<h2>Campaigns under way</h2>${tableOf("Campaigns under way", ["Campaign", "Channel", "Status", "Why", "Starts"], campaigns.rows.map(campaignRow(timezone)), none)}
-<h2>Journeys</h2>${tableOf("Journeys", ["Journey", "Status", "Why", numbers("Version")], journeys.rows.map(journeyRow(timezone)), noJourney)}
-<h2>Latest imports</h2>${importsTable(imports.rows, timezone, noImport)}
-${providers.rows.length > 0 ? html`<h2>Providers</h2>${tableOf("Providers", ["Provider", "Channel", "Health", numbers("A second"), numbers("A day")], providers.rows.map(providerRow(timezone)), html``)}` : ""}
-${webhooks.rows.length > 0 ? html`<h2>Webhooks that fail</h2>${tableOf("Webhooks that fail", ["Address", "Since", "Switched off because"], webhooks.rows.map(webhookRow(timezone)), html``)}` : ""}
+<h2>${say().now.campaignsUnderWay}</h2>${tableOf(say().now.campaignsUnderWay, [say().general.campaign, say().general.channel, say().general.status, say().general.why, say().general.starts], campaigns.rows.map(campaignRow(timezone)), none)}
+<h2>${say().general.journeys}</h2>${tableOf(say().general.journeys, [say().general.journey, say().general.status, say().general.why, numbers(say().general.version)], journeys.rows.map(journeyRow(timezone)), noJourney)}
+<h2>${say().now.latestImports}</h2>${importsTable(imports.rows, timezone, noImport)}
+${providers.rows.length > 0 ? html`<h2>${say().general.providers}</h2>${tableOf(say().general.providers, [say().now.provider, say().general.channel, say().now.health, numbers(say().now.aSecond), numbers(say().now.aDay)], providers.rows.map(providerRow(timezone)), html``)}` : ""}
+${webhooks.rows.length > 0 ? html`<h2>${say().now.webhooksThatFail}</h2>${tableOf(say().now.webhooksThatFail, [say().now.address, say().general.since, say().now.switchedOffBecause], webhooks.rows.map(webhookRow(timezone)), html``)}` : ""}
 </div>`;
   return consolePage(desk, {
     part: "/console",
-    heading: "Now",
-    states: html`<span id="pulse">live</span>`,
+    heading: say().now.now,
+    states: html`<span id="pulse">${say().general.live}</span>`,
     actions: desk.canWrite && !state.paused ? pauseAll(desk) : "",
     content,
   });
@@ -57,13 +58,13 @@ export async function actOnSending(desk: Desk, act: "pause" | "resume"): Promise
 
 function pauseAll(desk: Desk): Html {
   const filled = { values: {} };
-  return html`<details class="ask"><summary>Pause all sending…</summary><div class="asked"><p>Every campaign stops at once, and scheduled ones wait. Replies to STOP still go out.</p>${formOf(
+  return html`<details class="ask"><summary>${say().now.pauseAllOpens}</summary><div class="asked"><p>${say().now.everyCampaignStopsAtOnce}</p>${formOf(
     desk,
     {
       action: "/console/sending/pause",
       filled,
       kind: "bare",
-      content: html`${input(filled, { name: "reason", label: "Why", most: 500 })}<button class="grave">Pause all sending</button>`,
+      content: html`${input(filled, { name: "reason", label: say().general.why, most: 500 })}<button class="grave">${say().now.pauseAllSending}</button>`,
     },
   )}</div></details>`;
 }
@@ -71,28 +72,27 @@ function pauseAll(desk: Desk): Html {
 function pauseNote(desk: Desk, { paused, since, reason, campaigns }: SendingState): Html | "" {
   if (!paused) return "";
   const why = reason === null ? "" : `: ${reason}`;
-  return html`<div class="note" role="status"><p><b>All sending is paused</b> since ${timeOf(since!, desk.property.timezone)}${why}. ${counted(campaigns, "campaign")} would go on.</p>${desk.canWrite ? actButton(desk, "/console/sending/resume", "Resume all sending", "") : ""}</div>`;
+  return html`<div class="note" role="status"><p><b>${say().now.allSendingIsPaused}</b> ${say().now.pausedSince(timeOf(since!, desk.property.timezone), why, counted(campaigns, "campaign"))}</p>${desk.canWrite ? actButton(desk, "/console/sending/resume", say().now.resumeAllSending, "") : ""}</div>`;
 }
 
 function firstSteps(desk: Desk): Html {
-  if (!desk.canWrite)
-    return html`<div class="empty"><p>There are no players yet. A manager imports them.</p></div>`;
-  return html`<ol class="steps" aria-label="First steps"><li><a href="/console/imports/new">Import players</a></li><li><a href="/console/segments/new">Build a segment</a></li><li><a href="/console/campaigns/new">Make a campaign</a></li></ol>`;
+  if (!desk.canWrite) return html`<div class="empty"><p>${say().now.thereAreNoPlayersYet}</p></div>`;
+  return html`<ol class="steps" aria-label="${say().now.firstSteps}"><li><a href="/console/imports/new">${say().general.importPlayers}</a></li><li><a href="/console/segments/new">${say().general.buildASegment}</a></li><li><a href="/console/campaigns/new">${say().now.makeACampaign}</a></li></ol>`;
 }
 
 function campaignRow(timezone: string) {
   return (row: Row): Html =>
-    html`<tr><th scope="row"><a href="/console/campaigns/${row.id}">${row.name}</a></th><td>${chip(String(row.channel))}</td><td>${chip(String(row.status))}</td><td>${shown(row.status_reason, timezone)}</td><td>${shown(row.scheduled_at, timezone)}</td></tr>`;
+    html`<tr><th scope="row"><a href="/console/campaigns/${row.id}">${row.name}</a></th><td>${chip(String(row.channel))}</td><td>${chip(String(row.status))}</td><td>${statusReason(row)}</td><td>${shown(row.scheduled_at, timezone)}</td></tr>`;
 }
 
 function journeyRow(timezone: string) {
   return (row: Row): Html =>
-    html`<tr><th scope="row"><a href="/console/journeys/${row.id}">${row.name}</a></th><td>${chip(String(row.status))}</td><td>${shown(row.status_reason, timezone)}</td><td class="number">${shown(row.current_version, timezone)}</td></tr>`;
+    html`<tr><th scope="row"><a href="/console/journeys/${row.id}">${row.name}</a></th><td>${chip(String(row.status))}</td><td>${statusReason(row)}</td><td class="number">${shown(row.current_version, timezone)}</td></tr>`;
 }
 
 function providerRow(timezone: string) {
   return (row: Row): Html =>
-    html`<tr><th scope="row"><a href="/console/records/message_providers/${row.id}">${row.name ?? row.kind}</a></th><td>${chip(String(row.channel))}</td><td>${shown(row.health, timezone)}</td><td class="number">${shown(row.rate_per_second, timezone)}</td><td class="number">${shown(row.daily_limit, timezone)}</td></tr>`;
+    html`<tr><th scope="row"><a href="/console/records/message_providers/${row.id}">${row.name ?? row.kind}</a></th><td>${chip(String(row.channel))}</td><td>${chip(String(row.health))}</td><td class="number">${shown(row.rate_per_second, timezone)}</td><td class="number">${shown(row.daily_limit, timezone)}</td></tr>`;
 }
 
 function webhookRow(timezone: string) {

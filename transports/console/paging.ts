@@ -2,6 +2,7 @@ import { html } from "hono/html";
 import type { HttpContext } from "#transports/http/handlers.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { words } from "./values.ts";
+import { say } from "./words/say.ts";
 
 /** The link to the next page of a list, with the filters of this one. */
 export function onward(c: HttpContext, next: string | undefined): Html | "" {
@@ -13,12 +14,12 @@ export function onward(c: HttpContext, next: string | undefined): Html | "" {
     if (cursor !== null) searchParams.set("cursor", cursor);
     return `${pathname}?${searchParams}`;
   };
-  return html`<nav class="onward" aria-label="Pages">${isFirst ? "" : html`<a href="${to(null)}">First page</a>`}${next === undefined ? "" : html`<a href="${to(next)}">Next page</a>`}</nav>`;
+  return html`<nav class="onward" aria-label="${say().general.pages}">${isFirst ? "" : html`<a href="${to(null)}">${say().general.firstPage}</a>`}${next === undefined ? "" : html`<a href="${to(next)}">${say().general.nextPage}</a>`}</nav>`;
 }
 
 /** Links that narrow a list to one value of a column. */
 export function filtersOf(path: string, name: string, chosen: string, values: readonly string[]): Html {
   const link = (value: string) =>
-    html`<li><a href="${value === "" ? path : `${path}?${name}=${value}`}"${value === chosen ? html` aria-current="true"` : ""}>${value === "" ? "All" : words(value)}</a></li>`;
+    html`<li><a href="${value === "" ? path : `${path}?${name}=${value}`}"${value === chosen ? html` aria-current="true"` : ""}>${value === "" ? say().general.all : words(value)}</a></li>`;
   return html`<ul class="filters" aria-label="${words(name)}">${["", ...values].map(link)}</ul>`;
 }

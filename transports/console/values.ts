@@ -1,6 +1,8 @@
 import { html } from "hono/html";
 import { isUuid } from "#db/text.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
+import type { Row } from "./desk.ts";
+import { clock, count, counted, inEnglish, language, say } from "./words/say.ts";
 
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}/;
 
@@ -16,27 +18,18 @@ const PAGES: Readonly<Record<string, string>> = {
 
 /** A value as people read it. Times are in the time zone of the property. */
 export function shown(value: unknown, timezone: string, column = ""): Html | string {
-  if (value === null || value === undefined || value === "") return html`<span class="none">none</span>`;
-  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (value === null || value === undefined || value === "")
+    return html`<span class="none">${say().general.none}</span>`;
+  if (typeof value === "boolean") return labelOf(value ? "yes" : "no");
   if (typeof value === "number") return count(value);
   if (Array.isArray(value) && value.every((one) => typeof one !== "object"))
-    return value.join(", ") || "none";
+    return value.join(", ") || say().general.none;
   if (typeof value === "object") return html`<code>${JSON.stringify(value)}</code>`;
   const text = String(value);
   if (TIME.test(text)) return timeOf(text, timezone);
   if (column === "status" || column === "channel" || column === "state") return chip(text);
   const page = PAGES[column];
   return page && isUuid(text) ? html`<a href="${page}/${text}">${text}</a>` : text;
-}
-
-/** A number with its thousands apart. */
-export function count(value: number): string {
-  return value.toLocaleString("en-US", { maximumFractionDigits: 4 });
-}
-
-/** So many of a thing: 1 player, 2 players. */
-export function counted(value: number, one: string, many = `${one}s`): string {
-  return `${count(value)} ${value === 1 ? one : many}`;
 }
 
 /** States by what they mean for the person who looks. */
@@ -48,21 +41,44 @@ const TONES: Readonly<Record<string, readonly string[]>> = {
 };
 const TONE_OF = new Map(Object.entries(TONES).flatMap(([tone, names]) => names.map((name) => [name, tone])));
 
+/** Why a campaign or a journey is in its state, as the operation says it. */
+export function statusReason({ status_reason }: Row): Html | string {
+  return status_reason ? inEnglish(String(status_reason)) : shown(null, "");
+}
+
 /** A state as a label. */
 export function chip(text: string): Html {
-  return html`<span class="chip ${TONE_OF.get(text) ?? "plain"}">${text.replaceAll("_", " ")}</span>`;
+  return html`<span class="chip ${TONE_OF.get(text) ?? "plain"}">${labelOf(text)}</span>`;
 }
 
 /** A time by the property's clock. */
 export function timeOf(text: string, timezone: string): Html {
-  const format = { dateStyle: "medium", timeStyle: "short", timeZone: timezone } as const;
-  return html`<time datetime="${text}">${new Date(text).toLocaleString("en-US", format)}</time>`;
+  return html`<time datetime="${text}">${clock(new Date(text), timezone)}</time>`;
 }
 
-/** A column's name as a heading. */
-export function words(column: string): string {
-  const text = column.replaceAll("_", " ");
+/** A sentence of an operation, with each time in it by the property's clock. */
+export function withTimes(sentence: string, timezone: string): Html | string {
+  const parts = sentence.split(/(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2}))/);
+  return inEnglish(html`${parts.map((part, index) => (index % 2 === 1 ? timeOf(part, timezone) : part))}`);
+}
+
+/** The label of a code or a field, as it stands within a sentence. */
+export function labelOf(code: string): string {
+  const { labels } = say();
+  return Object.hasOwn(labels, code) ? labels[code]! : code.replaceAll("_", " ");
+}
+
+/** The label of a code or a field as a heading. */
+export function words(code: string): string {
+  const text = labelOf(code);
   return (text[0]?.toUpperCase() ?? "") + text.slice(1);
+}
+
+/** A field of a record. In another language its own name stands beside the label: programs know it by that. */
+export function fieldName(name: string): Html | string {
+  if (language() === "en") return words(name);
+  if (!Object.hasOwn(say().labels, name)) return inEnglish(words(name));
+  return html`${words(name)} <code lang="en">${name}</code>`;
 }
 
 /** All fields of a record; those without a value are folded away. */
@@ -71,7 +87,7 @@ export function fieldsOf(row: Readonly<Record<string, unknown>>, timezone: strin
   const [filled, empty] = [true, false].map((wanted) =>
     Object.entries(row).filter(([, value]) => isFilled(value) === wanted),
   );
-  const list = html`<dl class="fields">${filled!.map(([name, value]) => html`<div><dt>${words(name)}</dt><dd>${shown(value, timezone, name)}</dd></div>`)}</dl>`;
+  const list = html`<dl class="fields">${filled!.map(([name, value]) => html`<div><dt>${fieldName(name)}</dt><dd>${shown(value, timezone, name)}</dd></div>`)}</dl>`;
   if (empty!.length === 0) return list;
-  return html`${list}<details><summary>${counted(empty!.length, "field")} without a value</summary><p class="soft">${empty!.map(([name]) => words(name)).join(", ")}</p></details>`;
+  return html`${list}<details><summary>${say().general.withoutAValue(counted(empty!.length, "field"))}</summary><p class="soft">${empty!.map(([name]) => words(name)).join(", ")}</p></details>`;
 }

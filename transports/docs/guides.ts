@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 
 /** A page about one task, written for operators, for agents and for the next engineer. */
 export interface Guide {
@@ -50,9 +50,16 @@ export function fileOf(name: string): URL {
   return new URL(`./guides/${name}.md`, import.meta.url);
 }
 
-/** The file of a picture in a guide. */
-export function pictureFile(name: string): URL {
-  return new URL(`./pictures/${name}.svg`, import.meta.url);
+const PICTURES = new URL("./pictures/", import.meta.url);
+
+/** The pictures in the guides, by the names of their files. */
+export function pictures(): string[] {
+  return readdirSync(PICTURES).filter((name) => /^[a-z-]+\.(?:svg|png)$/.test(name));
+}
+
+/** The bytes of a picture. */
+export function pictureBytes(name: string): Buffer<ArrayBuffer> {
+  return readFileSync(new URL(name, PICTURES));
 }
 
 /**
@@ -65,7 +72,7 @@ export function relinked(
   toPicture?: (name: string) => string,
 ): string {
   return markdown
-    .replace(/!\[([^\]]+)\]\(\.\.\/pictures\/([a-z-]+)\.svg\)/g, (_, words: string, name: string) =>
+    .replace(/!\[([^\]]+)\]\(\.\.\/pictures\/([a-z-]+\.(?:svg|png))\)/g, (_, words: string, name: string) =>
       toPicture ? `![${words}](${toPicture(name)})` : words,
     )
     .replace(

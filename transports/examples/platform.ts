@@ -42,6 +42,12 @@ export const PLATFORM_EXAMPLES = {
   update_user: { user_id: user, name: "Demo Administrator" },
   grant_membership: { user_id: user, role: "manager" },
   revoke_membership: { user_id: user, dry_run: true },
+  invite_member: { email: "mia@river.example", name: "Mia", role: "analyst" },
+  set_member_role: { user_id: user, role: "admin" },
+  remove_member: { user_id: user, dry_run: true },
+  withdraw_invitation: { invitation_id: exampleId("invitations") },
+  show_invitation: { token: "the one of the link in the mail" },
+  accept_invitation: { token: "the one of the link in the mail", password: "a long sentence is a good one" },
   login: { email: "admin@demo.example", password: "the one that the first start has shown" },
   request_password_reset: { email: "admin@demo.example" },
   confirm_password_reset: {

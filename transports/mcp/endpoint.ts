@@ -12,14 +12,14 @@ import type { Log } from "#runtime/log.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import { answer, type Frame, headersOf } from "#transports/http/answer.ts";
-import type { Machine, Surface } from "#transports/mcp/listing/visible-tools.ts";
+import type { Machine } from "#transports/mcp/listing/visible-tools.ts";
 import { hostFault, ownHosts } from "./hosts.ts";
 import { REVISIONS } from "./identity.ts";
 import { type Listening, lacksTasks, openListening } from "./listen.ts";
 import { readOptions } from "./listing/options.ts";
 import { surfaces } from "./listing/visible-tools.ts";
 import { type Message, methodOf, readMessage } from "./messages.ts";
-import { asksForApps, listWithViews } from "./resources/views.ts";
+import { listWithViews, rememberViews, showsViews } from "./resources/views.ts";
 import { type Exchange, serverMaker } from "./server.ts";
 import { missingTasks } from "./subscriptions/tasks.ts";
 
@@ -83,9 +83,10 @@ export function mcpFace(service: Service, catalog: Catalog, makerOf = serverMake
       textOnly: request.headers.get("mcp-protocol-version") === OLDEST_REVISION,
       method: Array.isArray(body) ? null : String(method),
       listAsText: method === "tools/list",
+      views: showsViews(request.headers, body),
       argumentsFlaw,
     };
-    const list = exchange.listAsText ? listFor(surface, body) : null;
+    const list = exchange.listAsText ? listFor(exchange) : null;
     if (method === "subscriptions/listen")
       return answerListen(listening, exchange, carried, body, frame, service.log);
     if (exchange.modern) {
@@ -101,7 +102,8 @@ export function mcpFace(service: Service, catalog: Catalog, makerOf = serverMake
         requested: version.slice(0, 100),
       });
     }
-    return framed(frame, await serveLegacy(server(exchange), carried, body), list);
+    const answered = await serveLegacy(server(exchange), carried, body);
+    return framed(frame, rememberViews(body, answered), list);
   };
 
   return {
@@ -117,8 +119,8 @@ export function mcpFace(service: Service, catalog: Catalog, makerOf = serverMake
   };
 }
 
-function listFor(surface: Surface, body: unknown): string {
-  return asksForApps(body) ? listWithViews(surface) : surface.listedJson;
+function listFor({ surface, views }: Exchange): string {
+  return views ? listWithViews(surface) : surface.listedJson;
 }
 
 async function answerListen(

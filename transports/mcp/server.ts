@@ -21,7 +21,7 @@ import { NAME, REVISIONS, TITLE, VERSION } from "./identity.ts";
 import type { Surface } from "./listing/visible-tools.ts";
 import { complete, getPrompt, listPrompts } from "./resources/prompts.ts";
 import { listResources, listTemplates, type Reading, readResource } from "./resources/resources.ts";
-import { APPS, knowsApps, readView, viewResources } from "./resources/views.ts";
+import { APPS, readView, viewResources } from "./resources/views.ts";
 import {
   knowsTasks,
   missingTasks,
@@ -45,6 +45,8 @@ export interface Exchange {
   method: string | null;
   /** The answer gets the list as prepared text, so the SDK carries only an empty one. */
   listAsText: boolean;
+  /** The client shows views. */
+  views: boolean;
   /** The fault of the called tool's arguments. */
   argumentsFlaw: Fault | null;
 }
@@ -78,11 +80,12 @@ export function serverMaker(
     ),
     instructions: `Player marketing for one casino property: ${domains.map(({ title }) => title).join(", ")}. The property follows from your key. Lists page with cursor. Give every write an idempotency_key. What reaches people, cannot be taken back or weakens a protection is shown first; the same call with its confirm_token does it. Read docs://guide first.`,
   };
+  const viewOptions = { ...options, capabilities: { ...capabilities, extensions: { [APPS]: {} } } };
   const modernOptions = { ...options, capabilities: { ...capabilities, ...MODERN_CAPABILITIES } };
-  return ({ call, surface, modern, textOnly, method, listAsText, argumentsFlaw }) => {
-    const server = new Server(info, modern ? modernOptions : options);
+  return ({ call, surface, modern, textOnly, method, listAsText, views, argumentsFlaw }) => {
+    const server = new Server(info, modern ? modernOptions : views ? viewOptions : options);
     const reading = { machine, surface, call: { ...call, transport: "mcp" as const } };
-    if (method === null || BESIDE_TOOLS.test(method)) addPages(server, reading);
+    if (method === null || BESIDE_TOOLS.test(method)) addPages(server, reading, views);
     if (modern && method !== null && Object.hasOwn(TASK_METHODS, method)) addTasks(server, reading, works);
     server.setRequestHandler("tools/list", () => ({ tools: listAsText ? [] : [...surface.listed] }) as never);
     server.setRequestHandler("tools/call", async ({ params }, context) => {
@@ -122,10 +125,10 @@ const BESIDE_TOOLS = /^(?:resources|prompts|completion)\//;
  * Resources, prompts and completion: registered only for their own requests, because each handler costs a list its
  * time.
  */
-function addPages(server: Server, reading: Reading): void {
+function addPages(server: Server, reading: Reading, views: boolean): void {
   const { surface } = reading;
-  server.setRequestHandler("resources/list", (_request, context) => ({
-    resources: [...listResources(surface), ...(knowsApps(context) ? viewResources(surface) : [])],
+  server.setRequestHandler("resources/list", () => ({
+    resources: [...listResources(surface), ...(views ? viewResources(surface) : [])],
   }));
   server.setRequestHandler("resources/templates/list", () => ({
     resourceTemplates: listTemplates(surface),

@@ -1,6 +1,8 @@
+import { randomUUID } from "node:crypto";
 import type { Database } from "#db/database.ts";
 import { openChannels } from "#runtime/channels/index.ts";
 import type { Config } from "#runtime/config.ts";
+import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import { startScheduler } from "#runtime/jobs/scheduler.ts";
 import { startWorker } from "#runtime/jobs/worker.ts";
@@ -98,6 +100,8 @@ export async function compose(options: {
   };
 }
 
+const SYSTEM = { type: "system", id: null } as const;
+
 function startBackground(service: Service, catalog: Catalog) {
   const { config, db, log, directory, sessions } = service;
   const channels = openChannels({ allowPrivate: config.webhooksAllowPrivate });
@@ -113,7 +117,16 @@ function startBackground(service: Service, catalog: Catalog) {
     directory,
     sessions,
     log,
-    jobRuntime: { outgoing: webhooks, open: channels.open, mailDomains: openMailDomains(config.dnsServers) },
+    jobRuntime: {
+      outgoing: webhooks,
+      open: channels.open,
+      mailDomains: openMailDomains(config.dnsServers),
+      run: async (name, propertyId, input) => {
+        const call = { actor: SYSTEM, transport: "job" as const, requestId: randomUUID(), propertyId };
+        const { body } = await invoke(service, catalog.operations.get(name)!, call, input);
+        return JSON.parse(body);
+      },
+    },
   });
   const scheduler = startScheduler({ db, jobs, log });
   return {

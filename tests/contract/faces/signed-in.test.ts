@@ -57,6 +57,9 @@ function input(operation: Operation, place: Place): Record<string, unknown> {
   const given: Record<string, object> = {
     create_user: { email: `u-${slug.slice(2)}@example.com` },
     create_property: { slug: `p-${slug.slice(2).split("").reverse().join("")}` },
+    invite_member: { email: "guest@example.com", role: "analyst" },
+    set_member_role: { user_id: place.user, role: "analyst" },
+    remove_member: { user_id: place.user },
     grant_membership: { user_id: place.user, role: "manager" },
     list_platform_audit_logs: { limit: 5 },
     revoke_api_key: { key_id: place.key },
@@ -142,6 +145,10 @@ test("what a person does who has signed in, every face says and does the same, o
   }
   expect(told).toEqual([]);
   expect(PERSONAL.length).toBeGreaterThan(20);
-  // Sending is open here, no job has failed for good, and the play is another player's. The player is barred from web push.
-  expect(refused.sort()).toEqual(["release_sending", "retry_job", "show_game_play", "subscribe_push"]);
+  // Sending is open here, no job has failed for good, and the play is another player's. The player is barred from web
+  // push. The user's role has been revoked before they are removed, and nobody knows the invitation.
+  expect(refused.sort()).toEqual([
+    ...["release_sending", "remove_member", "retry_job", "show_game_play", "subscribe_push"],
+    "withdraw_invitation",
+  ]);
 });

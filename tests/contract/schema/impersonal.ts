@@ -24,6 +24,7 @@ export const IMPERSONAL: Readonly<Record<string, string>> = {
   journey_versions: "The operator's own definitions",
   journeys: "The operator's own definitions",
   ledger_seals: "Ids and hashes of ledger rows, whose personal part is salted",
+  invitations: "Staff",
   memberships: "Staff",
   migrations: "File names",
   password_resets: "Staff",

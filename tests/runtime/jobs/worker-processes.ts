@@ -66,7 +66,12 @@ export async function openWorkers() {
     worker: async (jobs: readonly Job<{ n: number }>[], options: Partial<WorkerOptions> = {}) => {
       const worker = startWorker({
         ...(await process()),
-        jobRuntime: { outgoing: post, open: channels.open, mailDomains: openMailDomains([]) },
+        jobRuntime: {
+          outgoing: post,
+          open: channels.open,
+          mailDomains: openMailDomains([]),
+          run: async () => null,
+        },
         jobs,
         ...options,
       });

@@ -24,6 +24,7 @@ export const ALLOWED: readonly Allowance[] = [
     reason: SWEPT,
   },
   { rule: "G", words: "select j.property_id, j.id from journeys j where j.status =", reason: SWEPT },
+  { rule: "G", words: "select distinct property_id as id from proposals where status =", reason: SWEPT },
   { rule: "G", words: "delete from idempotency_records where (property_id, key) in", reason: SCOPED },
   { rule: "G", words: "delete from agent_confirmations where (property_id, id) in", reason: SCOPED },
   {

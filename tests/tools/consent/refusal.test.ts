@@ -120,7 +120,9 @@ describe("an agent", () => {
       const { isError, data } = await ann.agent(input);
       expect([isError, data.code]).toEqual([true, "invalid"]);
     }
-    expect((await ann.agent(evidence)).data).toMatchObject({ success: true });
+    const { confirm_token } = (await ann.agent(evidence)).data;
+    expect(await ann.isAllowed()).toBe(false);
+    expect((await ann.agent({ ...evidence, confirm_token })).data).toMatchObject({ success: true });
     expect(await ann.isAllowed()).toBe(true);
   });
 

@@ -175,6 +175,25 @@ test("stopping stops every browser at once, and a visit alone turns nothing on a
   expect(browser.pushed).toHaveLength(1);
 });
 
+test("no credential reads the address and the keys of a browser, and the person's own export has them", async () => {
+  const { id, browser } = await subscribed();
+  const [listed] = await scenario.call("list_push_subscriptions", { filters: { "player_id.eq": id } });
+  const { host } = new URL(browser.subscription.endpoint);
+  expect(listed).toMatchObject({ player_id: id, endpoint_host: host });
+  const one = await scenario.call("get_push_subscription", { id: listed.id });
+  for (const shown of [listed, one]) {
+    expect(Object.keys(shown)).not.toEqual(expect.arrayContaining(["endpoint"]));
+    for (const secret of Object.values(browser.subscription)) {
+      expect(JSON.stringify(shown)).not.toContain(JSON.stringify(secret));
+    }
+  }
+  await expect(
+    scenario.call("list_push_subscriptions", { filters: { "auth.eq": browser.subscription.auth } }),
+  ).rejects.toThrow();
+  const own = await scenario.call("data_export", { propertyId: scenario.id, playerId: id });
+  expect(own.push_subscriptions).toMatchObject([{ endpoint: browser.subscription.endpoint }]);
+});
+
 test("a shared browser belongs to the player who subscribed last", async () => {
   const { id, browser } = await subscribed();
   const other = await newPlayer({ first_name: "Bo" });

@@ -23,7 +23,11 @@ let phones = 0;
 
 /** A property whose players can be called, and short calls for what the tests do in it. */
 export async function callScenario(service: TestService, settings: object = {}) {
-  const scenario: Scenario = await newScenario(service, settings);
+  return callsIn(await newScenario(service, settings));
+}
+
+/** The same in a property that there is. */
+export function callsIn(scenario: Scenario) {
   return {
     ...scenario,
     /** A player who has agreed in writing to calls. */

@@ -101,6 +101,7 @@ export async function openWebhooks(
         outgoing: hurried,
         open: () => Promise.reject(new Error("no email here")) as never,
         mailDomains: null as never,
+        run: null as never,
       },
       transact,
       transactSystem: (work) => db.asSystem(work),

@@ -48,6 +48,8 @@ test.runIf(browser)(
       await send(page);
       await pauseAndGoOn(page);
       await readReport(page);
+      await testVariants(page);
+      await approveProposal(page);
       await publishJourney(page);
       await lookUpConsents(page);
       expect(complaints).toEqual([]);
@@ -198,6 +200,47 @@ async function readReport(page: Page): Promise<void> {
   expect(await page.textContent(".counts")).toMatch(/No consent/);
   await page.getByText("Messages", { exact: true }).first().waitFor();
   await picture(page, "afternoon-report");
+}
+
+/** Two subjects, of which the better one goes to the rest. */
+async function testVariants(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Copy" }).click();
+  await page.getByText("A/B test").click();
+  const [first, second] = [
+    page.getByRole("group", { name: "Variant A" }),
+    page.getByRole("group", { name: "Variant B" }),
+  ];
+  await first.getByLabel("Name").fill("Plain");
+  await second.getByLabel("Name").fill("With a price");
+  await second.getByLabel("Subject or title").fill("$25 for {{ first_name | default: 'you' }}");
+  await page.getByLabel("Share that tries it").fill("50");
+  await page.getByLabel("Least messages of each").fill("1");
+  await page.getByRole("button", { name: "Save the test" }).click();
+  await page.getByLabel("Variant", { exact: true }).selectOption("b");
+  await page.getByRole("button", { name: "Show" }).click();
+  await page.locator(".envelope", { hasText: "$25 for" }).waitFor();
+  await picture(page, "afternoon-variants");
+  await page.getByRole("button", { name: "Remove the test" }).click();
+  await page.getByLabel("Variant", { exact: true }).waitFor({ state: "detached" });
+}
+
+/** An agent may not send by itself, so its call waits here, and goes out as soon as the person approves. */
+async function approveProposal(page: Page): Promise<void> {
+  const { id } = service.tenant;
+  await service.call("update_property", { propertyId: id, approval_over_players: 0 });
+  const campaignId = page.url().split("/").at(-1);
+  const { status } = await service.post("/api/functions/send-campaign", { campaignId });
+  expect(status).toBe(409);
+  await page.getByRole("link", { name: /^Approvals/ }).click();
+  await page.locator("tbody a").first().click();
+  await page.getByRole("heading", { name: "Who gets it" }).waitFor();
+  await picture(page, "afternoon-proposal");
+  await page.getByRole("button", { name: "Approve and do it now" }).click();
+  await page.getByText("Done. The agent has been told.").waitFor();
+  await page.getByRole("link", { name: "Look at it" }).click();
+  await service.idle();
+  await page.locator(".states", { hasText: "sent" }).waitFor();
+  await service.call("update_property", { propertyId: id, approval_over_players: null });
 }
 
 async function publishJourney(page: Page): Promise<void> {

@@ -64,6 +64,7 @@ describe.runIf(browser)("approvals in the console", () => {
           await signIn(page);
           const check = async (name: string, path: string) => {
             await page.goto(casino.service.baseUrl + path);
+            await page.waitForSelector("[aria-busy]", { state: "detached" });
             if (name === "approval") await page.frameLocator("iframe").locator("h1").waitFor();
             expect(await violations(page), name).toEqual([]);
             const overflow = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
@@ -90,8 +91,9 @@ describe.runIf(browser)("approvals in the console", () => {
       await signIn(page);
       await page.click("nav >> text=Approvals");
       await page.click(`a[href="/console/approvals/${id}"]`);
-      await page.frameLocator("iframe").locator("text=Double points").waitFor();
       expect(await page.textContent("main")).toContain("It reaches");
+      await page.click("text=See it as it is now, and decide");
+      await page.frameLocator("iframe").locator("text=Double points").waitFor();
       await page.click("text=Approve and do it now");
       await page.waitForSelector("text=The agent has been told");
       await casino.service.idle();
@@ -109,6 +111,7 @@ describe.runIf(browser)("approvals in the console", () => {
     await visiting({ width: 1280, height: 900, dark: false }, async (page) => {
       await signIn(page);
       await page.goto(`${casino.service.baseUrl}/console/approvals/${id}`);
+      await page.locator("#decide").waitFor();
       const focusOn = async (text: string) => {
         for (let count = 0; count < 60; count += 1) {
           await page.keyboard.press("Tab");

@@ -87,6 +87,7 @@ describe.runIf(browser)("the compliance officer's pages", () => {
       await page.emulateMedia({ media: "print" });
       expect(await page.isVisible("nav[aria-label='Parts of the console']")).toBe(false);
       expect(await page.isVisible("th:has-text('Hash')")).toBe(true);
+      expect(await violations(page), "on paper").toEqual([]);
       await picture(page, "console-consents-print");
       const pdf = await page.pdf({ format: "A4" });
       expect(pdf.subarray(0, 5).toString()).toBe("%PDF-");

@@ -54,7 +54,7 @@ test("a script in any text field is shown as text", async () => {
     "/console",
     "/console/campaigns",
     `/console/campaigns/${id}`,
-    `/console/campaigns/${id}?check=yes`,
+    `/console/campaigns/${id}/check`,
     "/console/templates",
     template.location!,
     "/console/segments",
@@ -139,7 +139,7 @@ describe("an analyst", () => {
       "/console/settings/caps": { max_sends: "3", window_count: "7", window_unit: "day" },
       "/console/settings/property": { name: "Mine" },
       "/console/sending/pause": {},
-      "/console/settings/people": { email: "mine@example.com", password: "a long sentence", role: "admin" },
+      "/console/settings/people": { email: "mine@example.com", role: "admin" },
     })) {
       expect([path, (await one.post(path, fields)).status]).toEqual([path, 403]);
     }
@@ -235,5 +235,21 @@ describe("the stream of an open page", () => {
     await reader.cancel();
     const signedOut = await fetch(service.baseUrl + path, { redirect: "manual" });
     expect(signedOut.status).toBe(303);
+  });
+
+  test("ends when its person is removed from the property", async () => {
+    const one = await signedIn(service, { role: "manager" });
+    const cookie = [...one.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    const stream = await fetch(`${service.baseUrl}/console/live?list=campaigns`, { headers: { cookie } });
+    const admin = await signedIn(service);
+    const { text } = await admin.get("/console/settings/people");
+    const id = new RegExp(`for="role-([0-9a-f-]{36})">Role of ${one.email}<`).exec(text)![1];
+    const removed = await admin.post(`/console/settings/people/${id}/remove`);
+    expect(removed.text).toContain(`${one.email} has no access any more.`);
+    const read = async (): Promise<void> => {
+      for await (const _ of stream.body!);
+    };
+    await read();
+    expect((await one.get("/console")).location).toMatch(/^\/console\/sign-in/);
   });
 });

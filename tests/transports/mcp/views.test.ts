@@ -1,6 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { EXTENSION_ID, RESOURCE_MIME_TYPE } from "@modelcontextprotocol/ext-apps/server";
+import { Client as YesterdaysClient } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport as YesterdaysTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Scenario, scenarioIn } from "../../support/scenario.ts";
@@ -115,6 +117,28 @@ test("a client that shows views is told of them, and any other client's list is 
   for (const uri of ["ui://view/parts", "ui://view/../bridge", "ui://view/constructor"]) {
     expect(await ask("resources/read", { uri })).toBeUndefined();
   }
+});
+
+test("a client of an earlier revision says once that it shows views, and any other gets none", async () => {
+  const connected = async (capabilities: object) => {
+    const client = new YesterdaysClient({ name: "host", version: "1" }, { capabilities });
+    const requestInit = { headers: { "X-Api-Key": service.tenant.key } };
+    const url = new URL(`${service.baseUrl}/api/mcp?toolsets=all`);
+    await client.connect(new YesterdaysTransport(url, { requestInit }) as never);
+    return client;
+  };
+  const host = await connected(SHOWS);
+  const named = (await host.listTools()).tools.filter(({ _meta }) => _meta?.ui !== undefined);
+  expect(named.map(({ name }) => name).sort()).toEqual([...NAMES]);
+  expect(host.getServerCapabilities()).toMatchObject({ extensions: { [EXTENSION_ID]: {} } });
+  const { resources } = await host.listResources();
+  expect(resources.filter(({ uri }) => uri.startsWith("ui://"))).toHaveLength(NAMES.length);
+  const read = await host.readResource({ uri: "ui://view/campaign_stats" });
+  expect(read.contents[0]).toMatchObject({ mimeType: RESOURCE_MIME_TYPE });
+  const other = await connected({});
+  expect(JSON.stringify(await other.listTools())).not.toContain("ui://");
+  expect(other.getServerCapabilities()).not.toHaveProperty("extensions");
+  await Promise.all([host.close(), other.close()]);
 });
 
 /** The extension's own host in a page: it reads the view and the answer as the tests hand them in. */

@@ -1,6 +1,7 @@
 import { html } from "hono/html";
 import { bars, figures } from "#transports/console/bars.ts";
 import type { Desk } from "#transports/console/desk.ts";
+import { inEnglish, money, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 
 /** The answer of preview_proposal. */
@@ -52,7 +53,7 @@ export function previewSection({ proposal, preview }: Previewed): Html | "" {
   if (!checked) return html`${recordLink(proposal)}${preview ? contentOf(proposal.id, preview) : ""}`;
   const { audience, allowed, warnings } = checked;
   const blocked = Object.entries(checked.blocked).sort(([, one], [, other]) => other - one);
-  return html`${recordLink(proposal)}<h2>Who gets it</h2>${figures({ audience, messages: allowed })}${blocked.length > 0 ? html`<h3>Who gets none, and why</h3>${bars("Blocked by reason", blocked, audience)}` : ""}${costOf(checked)}${warnings.length > 0 ? html`<ul>${warnings.map((text) => html`<li>${text}</li>`)}</ul>` : ""}<h2>As players will see it</h2>${samplesOf(proposal.id, checked)}`;
+  return html`${recordLink(proposal)}<h2>${say().approvals.whoGetsIt}</h2>${figures({ audience, messages: allowed })}${blocked.length > 0 ? html`<h3>${say().general.whoGetsNoneAndWhy}</h3>${bars(say().general.blockedByReason, blocked, audience)}` : ""}${costOf(checked)}${warnings.length > 0 ? html`<ul>${warnings.map((text) => html`<li>${inEnglish(text)}</li>`)}</ul>` : ""}<h2>${say().approvals.asPlayersWillSee}</h2>${samplesOf(proposal.id, checked)}`;
 }
 
 /** The first sample's HTML. The page shows it in a frame without scripts and without our cookies. */
@@ -75,8 +76,8 @@ export async function previewMessage(desk: Desk): Promise<Response> {
 function costOf({ estimated_cost }: Preflight): Html | "" {
   if (estimated_cost === null) return "";
   const { amount, currency } = estimated_cost;
-  if (amount === null) return html`<p>The provider has no price, so the cost is not known.</p>`;
-  return html`<p>Estimated cost: ${currency === null ? "none" : amount.toLocaleString("en-US", { style: "currency", currency })}</p>`;
+  if (amount === null) return html`<p>${say().approvals.providerHasNoPriceSo}</p>`;
+  return html`<p>${say().approvals.estimatedCostIs(currency === null ? say().general.none : money(amount, currency))}</p>`;
 }
 
 /** Records with a page, by the argument that names them. */
@@ -94,10 +95,11 @@ const BY_TOOL: Readonly<Record<string, string>> = {
   update_template: "/console/records/templates",
 };
 
-function recordLink({ tool, input }: Previewed["proposal"]): Html | "" {
+/** The way to the record that the call is about. */
+export function recordLink({ tool, input }: Previewed["proposal"]): Html | "" {
   const named = Object.entries(PAGES).find(([name]) => typeof input[name] === "string");
   const path = named ? `${named[1]}/${input[named[0]]}` : BY_TOOL[tool] && `${BY_TOOL[tool]}/${input.id}`;
-  return path ? html`<p><a href="${path}">Look at the record as it is now</a></p>` : "";
+  return path ? html`<p><a href="${path}">${say().approvals.lookAtRecordAsNow}</a></p>` : "";
 }
 
 /** The content of a record as the call would leave it, before it is filled in for a player. */
@@ -106,17 +108,17 @@ function contentOf(id: string, { subject, body_html, html: markup, body_text, te
   if (!subject && !body_html && !markup && !plain) return "";
   const frame =
     (body_html ?? markup)
-      ? html`<iframe class="mail" title="The content" src="/console/approvals/${id}/message" sandbox></iframe>`
+      ? html`<iframe class="mail" title="${say().approvals.theContent}" src="/console/approvals/${id}/message" sandbox></iframe>`
       : "";
-  return html`<h2>The content as it would be</h2>${subject ? html`<p><b>${subject}</b></p>` : ""}${frame}${plain ? html`<div class="message"><pre>${plain}</pre></div>` : ""}`;
+  return html`<h2>${say().approvals.contentAsWouldBe}</h2>${subject ? html`<p><b>${subject}</b></p>` : ""}${frame}${plain ? html`<div class="message"><pre>${plain}</pre></div>` : ""}`;
 }
 
 function samplesOf(id: string, { sample_renders }: Preflight): Html {
-  if (sample_renders.length === 0) return html`<p class="soft">Nobody would get it.</p>`;
+  if (sample_renders.length === 0) return html`<p class="soft">${say().general.nobodyWouldGetIt}</p>`;
   const frame =
     sample_renders[0]!.html === null
       ? ""
-      : html`<iframe class="mail" title="The message as the first of them gets it" src="/console/approvals/${id}/message" sandbox></iframe>`;
+      : html`<iframe class="mail" title="${say().approvals.messageAsFirstThemGets}" src="/console/approvals/${id}/message" sandbox></iframe>`;
   return html`${frame}${sample_renders.map(
     ({ to, subject, text }) =>
       html`<details class="message"><summary>${to}${subject ? html`: ${subject}` : ""}</summary><pre>${text}</pre></details>`,

@@ -5,7 +5,7 @@ import type { CallStats } from "#tools/voice-calls/figures.ts";
 import { figures, type Tile } from "#transports/console/bars.ts";
 import type { Row } from "#transports/console/desk.ts";
 import { area, type Filled } from "#transports/console/fields.ts";
-import { count } from "#transports/console/values.ts";
+import { count, money, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 
 type Counted = CallStats["simulated"];
@@ -13,7 +13,7 @@ type Counted = CallStats["simulated"];
 /** The calls of a campaign, real and simulated ones apart, with all their outcomes. */
 export function callFigures(calls: CallStats, campaignId: unknown): Html {
   const { simulated } = calls;
-  return html`<h2>Calls</h2>${calls.placed > 0 ? countsOf(calls) : ""}${simulated.placed > 0 ? html`<p>Simulated: nobody was called.</p>${countsOf(simulated)}` : ""}<p><a href="/console/records/voice_calls?column=campaign_id&amp;operator=eq&amp;value=${campaignId}">Each call with its transcript</a></p>`;
+  return html`<h2>${say().campaigns.calls}</h2>${calls.placed > 0 ? countsOf(calls) : ""}${simulated.placed > 0 ? html`<p>${say().campaigns.simulatedNobodyWasCalled}</p>${countsOf(simulated)}` : ""}<p><a href="/console/records/voice_calls?column=campaign_id&amp;operator=eq&amp;value=${campaignId}">${say().campaigns.eachCallWithItsTranscript}</a></p>`;
 }
 
 function countsOf({ placed, no_answer, busy, failed, barred, unknown, open, voicemail_left }: Counted): Html {
@@ -22,42 +22,47 @@ function countsOf({ placed, no_answer, busy, failed, barred, unknown, open, voic
 
 /** The results of a campaign of calls. Calls of the simulator stand alone, and say that nobody was called. */
 export function callTiles(calls: CallStats, audience: number): Tile[] {
+  const { report } = say();
   const isPlayed = calls.placed === 0 && calls.simulated.placed > 0;
   const counted = isPlayed ? calls.simulated : calls;
-  const note = isPlayed ? "simulated" : "";
-  const share = (value: number) =>
-    counted.placed === 0
-      ? note
-      : `${((100 * value) / counted.placed).toFixed(1)} % of calls${note && `, ${note}`}`;
+  const note = isPlayed ? report.simulated : "";
+  const share = (value: number) => {
+    if (counted.placed === 0) return note;
+    const words = report.ofCalls(((100 * value) / counted.placed).toFixed(1));
+    return isPlayed ? `${words}, ${note}` : words;
+  };
   const { abandoned_share: law, cost, cost_currency } = calls;
   return [
-    { name: "Calls", value: count(counted.placed), note: note || `of ${count(audience)}` },
-    { name: "Answered", value: count(counted.answered), note: share(counted.answered) },
-    { name: "Voicemail", value: count(counted.voicemail), note: share(counted.voicemail) },
-    { name: "Opted out", value: count(counted.opted_out), note: share(counted.opted_out) },
     {
-      name: "Abandoned",
-      value: law.percent === null ? "none" : `${law.percent.toFixed(1)} %`,
-      note: `in ${law.days} days, at most ${law.most_percent} %`,
+      name: say().campaigns.calls,
+      value: count(counted.placed),
+      note: note || report.ofAudience(count(audience)),
     },
-    { name: "Minutes", value: count(counted.minutes), note },
-    { name: "Cost", value: cost === null ? "not known" : amountOf(cost, cost_currency), note: "" },
+    { name: report.answered, value: count(counted.answered), note: share(counted.answered) },
+    { name: report.voicemail, value: count(counted.voicemail), note: share(counted.voicemail) },
+    { name: report.optedOut, value: count(counted.opted_out), note: share(counted.opted_out) },
+    {
+      name: report.abandoned,
+      value: law.percent === null ? say().general.none : `${law.percent.toFixed(1)} %`,
+      note: report.inDaysAtMost(law.days, law.most_percent),
+    },
+    { name: report.minutes, value: count(counted.minutes), note },
+    { name: report.cost, value: cost === null ? report.notKnown : amountOf(cost, cost_currency), note: "" },
   ];
 }
 
 function amountOf(cost: number, currency: string | null): string {
-  if (currency === null) return `${cost.toLocaleString("en-US")} in several currencies`;
-  return cost.toLocaleString("en-US", { style: "currency", currency });
+  return currency === null ? say().report.inSeveralCurrencies(count(cost)) : money(cost, currency);
 }
 
 /** The field of a voice campaign's script. */
 export function scriptField(filled: Filled): Html {
   return area(filled, {
     name: "voice_script",
-    label: "Script of the call, as JSON",
+    label: say().campaigns.scriptCallAsJson,
     rows: 18,
     isCode: true,
-    hint: html`The guide <a href="/docs/voice">Voice</a> has an example.`,
+    hint: html`${say().campaigns.theGuide} <a href="/docs/voice">${say().campaigns.voice}</a> ${say().campaigns.hasAnExample}`,
   });
 }
 
@@ -79,5 +84,5 @@ export function scriptText({ voice_script }: Row): string {
 
 /** The sentences that the law adds to every call of the script. */
 export function lawOf({ callback_number }: VoiceScript): Html {
-  return html`<p class="soft">Every call first says whose it is and how to stop all calls, and at its end the number ${callback_number}. <a href="/docs/voice">What every call says</a></p>`;
+  return html`<p class="soft">${say().campaigns.everyCall(callback_number)} <a href="/docs/voice">${say().campaigns.whatEveryCallSays}</a></p>`;
 }

@@ -4,9 +4,11 @@ import { allows } from "#tools/campaigns/campaign/states.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { actButton, askButton } from "#transports/console/fields.ts";
 import { consolePage } from "#transports/console/frame.ts";
-import { redirect } from "#transports/console/sign-in.ts";
-import { chip, counted, fieldsOf, timeOf, words } from "#transports/console/values.ts";
+import { redirect } from "#transports/console/signed-out.ts";
+import { chip, fieldsOf, timeOf } from "#transports/console/values.ts";
+import { counted, inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
+import { abTestForm } from "./ab-test.ts";
 import { checkLink, checkSection } from "./check.ts";
 import { previewOf } from "./preview.ts";
 import { reportOf, type Stats } from "./report.ts";
@@ -28,7 +30,7 @@ export async function campaignPage(desk: Desk): Promise<Response> {
   const isBefore = allows(campaign.status as Status, "send") && campaign.journey_id === null;
   return consolePage(desk, {
     part: PART,
-    above: { path: PART, name: "Campaigns" },
+    above: { path: PART, name: say().campaigns.campaigns },
     heading: String(campaign.name),
     states: statesOf(desk, campaign),
     actions: actsOf(desk, campaign),
@@ -55,17 +57,40 @@ export async function copyCampaign(desk: Desk): Promise<Response> {
 async function before(desk: Desk, campaign: Row, stats: Stats): Promise<Html> {
   const { check } = desk.c.req.query();
   const step = check === undefined ? "write" : "check";
-  const steps = html`<ol class="steps"><li><a href="?"${step === "write" ? html` aria-current="step"` : ""}>Write</a></li><li><a href="?check=yes"${step === "check" ? html` aria-current="step"` : ""}>Check and send</a></li></ol>`;
+  const steps = html`<ol class="steps"><li><a href="?"${step === "write" ? html` aria-current="step"` : ""}>${say().campaigns.write}</a></li><li><a href="?check=yes"${step === "check" ? html` aria-current="step"` : ""}>${say().campaigns.checkAndSend}</a></li></ol>`;
   const failed = stats.audience > 0 ? reportOf(desk, campaign, stats) : "";
-  if (step === "check") return html`${steps}${await checkSection(desk, campaign)}${failed}`;
-  const preview = html`<section class="preview" aria-label="Preview">${await previewOf(desk, campaign)}</section>`;
-  const written = desk.canWrite ? editor(desk, campaign, await choicesOf(desk)) : settings(desk, campaign);
-  return html`${steps}<div class="two"><section aria-label="Write">${written}${desk.canWrite ? checkLink() : ""}</section>${preview}</div>${failed}`;
+  if (step === "check") return html`${steps}${checkPart(desk, campaign)}${failed}`;
+  const preview = html`<section class="preview" aria-label="${say().general.preview}">${await previewOf(desk, campaign)}</section>`;
+  const written = desk.canWrite ? await forms(desk, campaign) : settings(desk, campaign);
+  return html`${steps}<div class="two"><section aria-label="${say().campaigns.write}">${written}</section>${preview}</div>${failed}`;
+}
+
+/** The check of a large audience takes longer than a page may, so it arrives behind it. */
+function checkPart(desk: Desk, { id }: Row): Html {
+  const { tested } = desk.c.req.query();
+  const path = `${PART}/${id}/check${tested === undefined ? "" : "?tested=yes"}`;
+  return html`<div id="check" data-part="${path}" aria-busy="true"><p><a class="button" href="${path}">${say().campaigns.seeWhoGetsAndSend}</a></p></div>`;
+}
+
+/** The check by itself, for browsers without scripts, and as the part of the campaign's page. */
+export async function checkPage(desk: Desk): Promise<Response> {
+  const campaign = await desk.run("get_campaign", { id: desk.c.req.param("id") });
+  return consolePage(desk, {
+    part: PART,
+    above: { path: `${PART}/${campaign.id}`, name: String(campaign.name) },
+    heading: say().campaigns.checkAndSend,
+    content: html`<div id="check">${await checkSection(desk, campaign)}</div>`,
+  });
+}
+
+async function forms(desk: Desk, campaign: Row): Promise<Html> {
+  const choices = await choicesOf(desk);
+  return html`${editor(desk, campaign, choices)}${checkLink()}${abTestForm(desk, campaign, choices.templates)}`;
 }
 
 async function after(desk: Desk, campaign: Row, stats: Stats): Promise<Html> {
   const { id } = campaign;
-  return html`<div class="live" id="live" data-live="/console/live?campaign=${id}">${reportOf(desk, campaign, stats)}</div><h2>Hour by hour</h2><div id="hours" data-part="/console/campaigns/${id}/hours" aria-busy="true"><p><a href="/console/campaigns/${id}/hours">${campaign.channel === "voice" ? "Calls" : "Messages, opens and clicks"} by the hour</a></p></div><h2>Message</h2><section class="preview" aria-label="Message">${await previewOf(desk, campaign)}</section>${settings(desk, campaign)}<p><a href="/console/records/campaign_sends?column=campaign_id&amp;operator=eq&amp;value=${id}">Each recipient's message</a></p>`;
+  return html`<div class="live" id="live" data-live="/console/live?campaign=${id}">${reportOf(desk, campaign, stats)}</div><h2>${say().general.hourByHour}</h2><div id="hours" data-part="/console/campaigns/${id}/hours" aria-busy="true"><p><a href="/console/campaigns/${id}/hours">${campaign.channel === "voice" ? say().campaigns.callsByTheHour : say().campaigns.messagesOpensAndClicksBy}</a></p></div><h2>${say().campaigns.message}</h2><section class="preview" aria-label="${say().campaigns.message}">${await previewOf(desk, campaign)}</section>${settings(desk, campaign)}<p><a href="/console/records/campaign_sends?column=campaign_id&amp;operator=eq&amp;value=${id}">${say().campaigns.eachRecipientsMessage}</a></p>`;
 }
 
 /** The templates and segments that a campaign can name. */
@@ -79,8 +104,10 @@ export async function choicesOf(desk: Desk): Promise<{ templates: Row[]; segment
 
 function statesOf({ property: { timezone } }: Desk, campaign: Row): Html {
   const starts =
-    campaign.status === "scheduled" ? html` for ${timeOf(String(campaign.scheduled_at), timezone)}` : "";
-  return html`${chip(String(campaign.channel))} ${chip(String(campaign.status))}${starts} ${campaign.status_reason ?? ""}<span id="pulse">live</span>`;
+    campaign.status === "scheduled"
+      ? html` ${say().campaigns.forTime(timeOf(String(campaign.scheduled_at), timezone))}`
+      : "";
+  return html`${chip(String(campaign.channel))} ${chip(String(campaign.status))}${starts} ${inEnglish(String(campaign.status_reason ?? ""))}<span id="pulse">${say().general.live}</span>`;
 }
 
 function actsOf(desk: Desk, campaign: Row): Html | "" {
@@ -88,21 +115,21 @@ function actsOf(desk: Desk, campaign: Row): Html | "" {
   const { id, status } = campaign;
   const path = `${PART}/${id}`;
   const button = (act: Act, kind = "quiet") =>
-    allows(status as Status, act) ? actButton(desk, `${path}/${act}`, words(act), kind) : "";
+    allows(status as Status, act) ? actButton(desk, `${path}/${act}`, say().campaigns.acts[act], kind) : "";
   const cancel = allows(status as Status, "cancel")
     ? askButton(desk, {
         action: `${path}/cancel`,
-        text: "Cancel",
-        question: "Messages that wait are not sent. This cannot be undone.",
-        yes: "Cancel the campaign",
+        text: say().campaigns.cancel,
+        question: say().campaigns.messagesThatWaitAreNot,
+        yes: say().campaigns.cancelTheCampaign,
       })
     : "";
-  return html`${button("pause", "")}${button("resume", "")}${status === "scheduled" ? button("unschedule") : ""}${cancel}${actButton(desk, `${path}/copy`, "Copy")}`;
+  return html`${button("pause", "")}${button("resume", "")}${status === "scheduled" ? button("unschedule") : ""}${cancel}${actButton(desk, `${path}/copy`, say().campaigns.copy)}`;
 }
 
 function settings({ property: { timezone } }: Desk, campaign: Row): Html {
   const rows = Object.entries(campaign).filter(([name]) => !SHOWN_ELSEWHERE.has(name));
-  return html`<details><summary>All ${counted(rows.length, "setting")}</summary>${fieldsOf(Object.fromEntries(rows), timezone)}</details>`;
+  return html`<details><summary>${say().campaigns.allSettings(counted(rows.length, "setting"))}</summary>${fieldsOf(Object.fromEntries(rows), timezone)}</details>`;
 }
 
 const SHOWN_ELSEWHERE = new Set<string>([

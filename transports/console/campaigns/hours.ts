@@ -1,7 +1,8 @@
 import { html } from "hono/html";
 import type { Desk } from "#transports/console/desk.ts";
 import { consolePage, tableOf } from "#transports/console/frame.ts";
-import { count, timeOf } from "#transports/console/values.ts";
+import { timeOf } from "#transports/console/values.ts";
+import { count, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 
 interface Hour {
@@ -11,15 +12,10 @@ interface Hour {
   clicked: number;
 }
 
-/** What is counted by the hour, by its names. */
-type Series = readonly (readonly [name: "messages" | "opened" | "clicked", words: string])[];
+type Series = readonly ("messages" | "opened" | "clicked")[];
 
-const OF_MESSAGES: Series = [
-  ["messages", "Messages"],
-  ["opened", "First opens by people"],
-  ["clicked", "First clicks by people"],
-];
-const OF_CALLS: Series = [["messages", "Calls"]];
+const OF_MESSAGES: Series = ["messages", "opened", "clicked"];
+const OF_CALLS: Series = ["messages"];
 
 const HOUR_MS = 3_600_000;
 const HEIGHT = 100;
@@ -33,26 +29,27 @@ export async function hoursPage(desk: Desk): Promise<Response> {
   ]);
   const part = "/console/campaigns";
   const { timezone } = desk.property;
-  const series = campaign.channel === "voice" ? OF_CALLS : OF_MESSAGES;
-  const content = html`<div id="hours">${hours.length === 0 ? html`<div class="empty"><p>Nothing has gone out yet.</p></div>` : html`${chart(hours, series, timezone)}${table(hours, series, timezone)}`}</div>`;
+  const isCalls = campaign.channel === "voice";
+  const content = html`<div id="hours">${hours.length === 0 ? html`<div class="empty"><p>${say().report.nothingHasGoneOutYet}</p></div>` : html`${chart(hours, isCalls, timezone)}${table(hours, isCalls, timezone)}`}</div>`;
   return consolePage(desk, {
     part,
     above: { path: `${part}/${id}`, name: String(campaign.name) },
-    heading: "Hour by hour",
+    heading: say().general.hourByHour,
     content,
   });
 }
 
 /** Columns side by side, an hour each, and the numbers in the table beneath. */
-function chart(hours: readonly Hour[], series: Series, timezone: string): Html {
+function chart(hours: readonly Hour[], isCalls: boolean, timezone: string): Html {
+  const series = isCalls ? OF_CALLS : OF_MESSAGES;
   const first = Date.parse(hours[0]!.at);
   const last = Date.parse(hours.at(-1)!.at);
   const slots = Math.max(6, Math.round((last - first) / HOUR_MS) + 1);
-  const most = Math.max(1, ...hours.flatMap((hour) => series.map(([name]) => hour[name])));
+  const most = Math.max(1, ...hours.flatMap((hour) => series.map((name) => hour[name])));
   const width = 1000 / slots;
   const bars = hours.flatMap((hour) => {
     const x = ((Date.parse(hour.at) - first) / HOUR_MS) * width;
-    return series.map(([name], index) => {
+    return series.map((name, index) => {
       const height = (HEIGHT * hour[name]) / most;
       const at = x + width * (0.1 + index * 0.27);
       return html`<rect class="of-${name}" x="${at.toFixed(2)}" y="${(HEIGHT - height).toFixed(2)}" width="${(width * 0.25).toFixed(2)}" height="${height.toFixed(2)}"/>`;
@@ -62,16 +59,22 @@ function chart(hours: readonly Hour[], series: Series, timezone: string): Html {
     (share) => html`<line class="grid" x1="0" x2="1000" y1="${HEIGHT * share}" y2="${HEIGHT * share}"/>`,
   );
   const legend = series.map(
-    ([name, words]) =>
-      html`<div><dt><svg class="key" viewBox="0 0 10 10" aria-hidden="true"><rect class="of-${name}" width="10" height="10" rx="2"/></svg>${words}</dt><dd>${count(hours.reduce((total, hour) => total + hour[name], 0))}</dd></div>`,
+    (name) =>
+      html`<div><dt><svg class="key" viewBox="0 0 10 10" aria-hidden="true"><rect class="of-${name}" width="10" height="10" rx="2"/></svg>${wordsOf(name, isCalls)}</dt><dd>${count(hours.reduce((total, hour) => total + hour[name], 0))}</dd></div>`,
   );
-  return html`<figure class="hours"><dl class="legend">${legend}</dl><p class="soft">Highest: ${count(most)} an hour</p><svg class="chart" viewBox="0 0 1000 ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true">${lines}${bars}</svg><p class="axis"><span>${timeOf(hours[0]!.at, timezone)}</span><span>${timeOf(new Date(first + (slots - 1) * HOUR_MS).toISOString(), timezone)}</span></p></figure>`;
+  return html`<figure class="hours"><dl class="legend">${legend}</dl><p class="soft">${say().report.highest(count(most))}</p><svg class="chart" viewBox="0 0 1000 ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true">${lines}${bars}</svg><p class="axis"><span>${timeOf(hours[0]!.at, timezone)}</span><span>${timeOf(new Date(first + (slots - 1) * HOUR_MS).toISOString(), timezone)}</span></p></figure>`;
 }
 
-function table(hours: readonly Hour[], series: Series, timezone: string): Html {
+function table(hours: readonly Hour[], isCalls: boolean, timezone: string): Html {
+  const series = isCalls ? OF_CALLS : OF_MESSAGES;
   const rows = hours.map(
     (hour) =>
-      html`<tr><th scope="row">${timeOf(hour.at, timezone)}</th>${series.map(([name]) => html`<td class="number">${count(hour[name])}</td>`)}</tr>`,
+      html`<tr><th scope="row">${timeOf(hour.at, timezone)}</th>${series.map((name) => html`<td class="number">${count(hour[name])}</td>`)}</tr>`,
   );
-  return html`<details><summary>The same as a table</summary>${tableOf("Hour by hour", ["Hour", ...series.map(([, words]) => words)], rows, html``)}</details>`;
+  const heads = series.map((name) => wordsOf(name, isCalls));
+  return html`<details><summary>${say().report.sameAsTable}</summary>${tableOf(say().general.hourByHour, [say().report.hour, ...heads], rows, html``)}</details>`;
+}
+
+function wordsOf(name: Series[number], isCalls: boolean): string {
+  return isCalls ? say().campaigns.calls : say().report.series[name];
 }

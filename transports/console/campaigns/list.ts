@@ -2,7 +2,8 @@ import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { consolePage, tableOf } from "#transports/console/frame.ts";
 import { filtersOf, onward } from "#transports/console/paging.ts";
-import { chip, shown, timeOf } from "#transports/console/values.ts";
+import { chip, labelOf, shown, timeOf } from "#transports/console/values.ts";
+import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 
 const PART = "/console/campaigns";
@@ -18,11 +19,19 @@ export async function campaignsPage(desk: Desk): Promise<Response> {
     cursor: desk.c.req.query("cursor") ?? "",
   });
   const { timezone } = desk.property;
-  const head = ["Campaign", "Channel", "Status", "Starts", "Made"];
-  const list = tableOf("Campaigns", head, rows.map(rowOf(timezone)), emptyOf(desk, status));
+  const head = [
+    say().general.campaign,
+    say().general.channel,
+    say().general.status,
+    say().general.starts,
+    say().general.made,
+  ];
+  const list = tableOf(say().campaigns.campaigns, head, rows.map(rowOf(timezone)), emptyOf(desk, status));
   const content = html`${filtersOf(PART, "status", status, STATES)}<div id="live" class="live" data-live="/console/live?list=campaigns">${list}${onward(desk.c, next)}</div>`;
-  const actions = desk.canWrite ? html`<a class="button" href="${PART}/new">New campaign</a>` : "";
-  return consolePage(desk, { part: PART, heading: "Campaigns", content, actions });
+  const actions = desk.canWrite
+    ? html`<a class="button" href="${PART}/new">${say().campaigns.newCampaign}</a>`
+    : "";
+  return consolePage(desk, { part: PART, heading: say().campaigns.campaigns, content, actions });
 }
 
 function rowOf(timezone: string) {
@@ -31,6 +40,7 @@ function rowOf(timezone: string) {
 }
 
 function emptyOf(desk: Desk, status: string): Html {
-  if (status !== "") return html`<p>No campaign is ${status}. <a href="${PART}">See all campaigns</a></p>`;
-  return html`<p>There is no campaign yet. A campaign is one message to one audience.</p>${desk.canWrite ? html`<p><a class="button" href="${PART}/new">Make the first campaign</a></p>` : html`<p>A manager makes the first one.</p>`}`;
+  if (status !== "")
+    return html`<p>${say().campaigns.noCampaignIs(labelOf(status))} <a href="${PART}">${say().general.seeAllCampaigns}</a></p>`;
+  return html`<p>${say().campaigns.thereNoCampaignYetCampaign}</p>${desk.canWrite ? html`<p><a class="button" href="${PART}/new">${say().campaigns.makeTheFirstCampaign}</a></p>` : html`<p>${say().campaigns.managerMakesFirstOne}</p>`}`;
 }

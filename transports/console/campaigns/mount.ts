@@ -2,9 +2,11 @@ import type { Desk } from "#transports/console/desk.ts";
 import type { Filled } from "#transports/console/fields.ts";
 import { consolePage } from "#transports/console/frame.ts";
 import { mountDesk } from "#transports/console/mount-desk.ts";
-import { redirect } from "#transports/console/sign-in.ts";
+import { redirect } from "#transports/console/signed-out.ts";
+import { say } from "#transports/console/words/say.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
-import { ACTS, actOnCampaign, campaignPage, choicesOf, copyCampaign } from "./campaign.ts";
+import { abTestForm, removeAbTest, saveAbTest } from "./ab-test.ts";
+import { ACTS, actOnCampaign, campaignPage, checkPage, choicesOf, copyCampaign } from "./campaign.ts";
 import { hoursPage } from "./hours.ts";
 import { campaignsPage } from "./list.ts";
 import { messageOf } from "./preview.ts";
@@ -29,10 +31,13 @@ export function mountCampaigns(mounting: Mounting): void {
   post("/new", (desk) => createCampaign(desk, () => choicesOf(desk)));
   get("/:id", campaignPage);
   post("/:id", (desk) => saveCampaign(desk, (filled) => againPage(desk, filled)));
+  get("/:id/check", checkPage);
   get("/:id/message", messageOf);
   get("/:id/rehearsal", rehearsalPage);
   get("/:id/hours", hoursPage);
   for (const act of ACTS) post(`/:id/${act}`, (desk) => actOnCampaign(desk, act));
+  post("/:id/ab-test", (desk) => saveAbTest(desk, (filled) => testAgainPage(desk, filled)));
+  post("/:id/ab-test/remove", removeAbTest);
   post("/:id/copy", copyCampaign);
   post("/:id/schedule", scheduleCampaign);
   post("/:id/test", async (desk) => {
@@ -46,5 +51,13 @@ async function againPage(desk: Desk, filled: Filled): Promise<Response> {
   const campaign = await desk.run("get_campaign", { id: desk.c.req.param("id") });
   const content = editor(desk, campaign, await choicesOf(desk), filled);
   const above = { path: `${PART}/${campaign.id}`, name: String(campaign.name) };
-  return consolePage(desk, { part: PART, above, heading: "Not saved yet", content });
+  return consolePage(desk, { part: PART, above, heading: say().campaigns.notSavedYet, content });
+}
+
+async function testAgainPage(desk: Desk, filled: Filled): Promise<Response> {
+  const campaign = await desk.run("get_campaign", { id: desk.c.req.param("id") });
+  const { templates } = await choicesOf(desk);
+  const content = abTestForm(desk, campaign, templates, filled);
+  const above = { path: `${PART}/${campaign.id}`, name: String(campaign.name) };
+  return consolePage(desk, { part: PART, above, heading: say().campaigns.notSavedYet, content });
 }

@@ -4,7 +4,8 @@ import { Fault } from "#runtime/faults.ts";
 import type { VoiceScript } from "#tools/voice/script.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { term } from "#transports/console/terms.ts";
-import { chip, count } from "#transports/console/values.ts";
+import { chip } from "#transports/console/values.ts";
+import { count, inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { lawOf } from "./calls.ts";
 
@@ -41,15 +42,15 @@ export async function previewOf(desk: Desk, campaign: Row): Promise<Html> {
   });
   const form = choosing(desk, campaign, chosen);
   if (!message) {
-    return html`${form}<div class="empty"><p>There is no message to show yet:</p><ul>${problems.map((one) => html`<li>${one.field}: ${one.message}</li>`)}</ul></div>`;
+    return html`${form}<div class="empty"><p>${say().report.thereNoMessageToShow}</p><ul>${problems.map((one) => html`<li>${inEnglish(`${one.field}: ${one.message}`)}</li>`)}</ul></div>`;
   }
   const query = new URLSearchParams(chosenQuery(chosen)).toString();
   const source = `/console/campaigns/${campaign.id}/message${query && `?${query}`}`;
-  const asText = html`<pre tabindex="0" role="region" aria-label="The message as plain text">${message.text}</pre>`;
+  const asText = html`<pre tabindex="0" role="region" aria-label="${say().report.messageAsPlainText}">${message.text}</pre>`;
   if (message.html === null) {
     return html`${form}${envelope(message)}<div class="screen"><div class="bubble">${asText}</div></div>${sizes(message)}${campaign.voice_script ? lawOf(campaign.voice_script as VoiceScript) : ""}`;
   }
-  return html`${form}${looks()}${envelope(message)}<div class="screen"><iframe class="mail" title="The message as the player gets it" src="${source}" sandbox></iframe><div class="as-text">${asText}</div></div>${sizes(message)}`;
+  return html`${form}${looks()}${envelope(message)}<div class="screen"><iframe class="mail" title="${say().report.messageAsPlayerGets}" src="${source}" sandbox></iframe><div class="as-text">${asText}</div></div>${sizes(message)}`;
 }
 
 /** The HTML of the previewed message, for a frame without scripts and without our cookies. */
@@ -104,29 +105,29 @@ function chosenQuery({ playerId, variantId }: Chosen): Record<string, string> {
 function choosing(desk: Desk, campaign: Row, { variantId }: Chosen): Html {
   const test = campaign.ab_test as { variants: { id: string }[] } | null;
   const variants = test
-    ? html`<label for="variant">Variant</label><select id="variant" name="variant">${test.variants.map(({ id }) => html`<option value="${id}"${id === variantId ? html` selected` : ""}>${id}</option>`)}</select>`
+    ? html`<label for="variant">${say().report.variant}</label><select id="variant" name="variant">${test.variants.map(({ id }) => html`<option value="${id}"${id === variantId ? html` selected` : ""}>${id}</option>`)}</select>`
     : "";
-  return html`<form class="search" method="get" role="search" aria-label="Preview for a player"><div class="field"><label for="player">As a player gets it: player id or email</label><input id="player" name="player" value="${desk.c.req.query("player") ?? ""}" maxlength="320" placeholder="made-up values"></div>${variants}<button class="quiet small">Show</button></form>`;
+  return html`<form class="search" method="get" role="search" aria-label="${say().report.previewForAPlayer}"><div class="field"><label for="player">${say().report.asPlayerGetsPlayerId}</label><input id="player" name="player" value="${desk.c.req.query("player") ?? ""}" maxlength="320" placeholder="${say().report.madeupValues}"></div>${variants}<button class="quiet small">${say().report.show}</button></form>`;
 }
 
 function looks(): Html {
   const look = (name: string, id: string, text: string, isOn = false) =>
     html`<div class="tick"><input type="radio" name="${name}" id="${id}"${isOn ? html` checked` : ""}><label for="${id}">${text}</label></div>`;
-  return html`<form class="looks" aria-label="How it is shown">${look("size", "look-desk", "Desk", true)}${look("size", "look-phone", "Phone")}${look("size", "look-text", "Plain text")}<div class="tick"><input type="checkbox" id="look-dark"><label for="look-dark">Dark, by its own styles</label></div></form>`;
+  return html`<form class="looks" aria-label="${say().report.howItIsShown}">${look("size", "look-desk", say().report.desk, true)}${look("size", "look-phone", say().general.phone)}${look("size", "look-text", say().general.plainText)}<div class="tick"><input type="checkbox" id="look-dark"><label for="look-dark">${say().report.darkByItsOwnStyles}</label></div></form>`;
 }
 
 function envelope({ from, to, subject, preheader }: Message): Html {
   const line = (name: string | Html, value: string | null, kind = "") =>
     value === null ? "" : html`<div class="${kind}"><dt>${name}</dt><dd>${value}</dd></div>`;
-  return html`<dl class="envelope">${line("From", from)}${line("To", to)}${line("Subject", subject, "subject")}${line(term("preheader", "Preheader"), preheader)}</dl>`;
+  return html`<dl class="envelope">${line(say().general.from, from)}${line(say().general.to, to)}${line(say().general.subject, subject, "subject")}${line(term("preheader", say().general.preheader), preheader)}</dl>`;
 }
 
 function sizes({ bytes, links, segments, encoding, seconds }: Message): Html {
   const refused = links.filter(({ ok }) => !ok);
-  const size = `${(bytes / 1024).toFixed(1)} kB`;
-  const cut = bytes > CLIPPED_BYTES ? " Mail programs cut a message of more than 100 kB." : "";
-  const length = seconds === null ? "" : ` About ${count(seconds)} seconds.`;
-  const parts = segments === null ? "" : ` ${count(segments)} billed parts, ${encoding}.`;
-  const checked = html`<details><summary>${count(links.length)} links${refused.length > 0 ? html`, ${chip("refused")} ${refused.length}` : ", all https"}</summary><ul>${links.map(({ url, ok }) => html`<li class="address">${url}${ok ? "" : html` ${chip("refused")} It is not https.`}</li>`)}</ul></details>`;
+  const size = say().report.kb((bytes / 1024).toFixed(1));
+  const cut = bytes > CLIPPED_BYTES ? say().report.mailProgramsCutMessageMore : "";
+  const length = seconds === null ? "" : say().report.aboutSeconds(count(seconds));
+  const parts = segments === null ? "" : say().report.billedParts(count(segments), encoding ?? "");
+  const checked = html`<details><summary>${say().report.linksChecked(count(links.length), refused.length > 0 ? html`, ${chip("refused")} ${refused.length}` : say().report.allHttps)}</summary><ul>${links.map(({ url, ok }) => html`<li class="address">${url}${ok ? "" : html` ${chip("refused")} ${say().report.notHttps}`}</li>`)}</ul></details>`;
   return html`<div class="soft"><p>${size}.${cut}${parts}${length}</p>${links.length > 0 ? checked : ""}</div>`;
 }

@@ -4,7 +4,8 @@ import { PERSONAS } from "#tools/voice/simulator/personas.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { consolePage } from "#transports/console/frame.ts";
 import { transcriptOf } from "#transports/console/transcript.ts";
-import { counted, words } from "#transports/console/values.ts";
+import { words } from "#transports/console/values.ts";
+import { counted, inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 
 const PART = "/console/campaigns";
@@ -20,7 +21,7 @@ export function rehearsalForm({ id }: Row, chosen = ""): Html {
   const options = Object.keys(PERSONAS).map(
     (name) => html`<option value="${name}"${name === chosen ? html` selected` : ""}>${words(name)}</option>`,
   );
-  return html`<form class="search" method="get" action="${PART}/${id}/rehearsal" aria-label="Rehearsal"><div class="field"><label for="persona">With a made-up person</label><select id="persona" name="persona">${options}</select></div><button class="quiet small">Rehearse the call</button></form>`;
+  return html`<form class="search" method="get" action="${PART}/${id}/rehearsal" aria-label="${say().general.rehearsal}"><div class="field"><label for="persona">${say().campaigns.withAMadeupPerson}</label><select id="persona" name="persona">${options}</select></div><button class="quiet small">${say().campaigns.rehearseTheCall}</button></form>`;
 }
 
 /** The call of a voice campaign as the built-in simulator plays it. Nobody is called. */
@@ -35,7 +36,7 @@ export async function rehearsalPage(desk: Desk): Promise<Response> {
   return consolePage(desk, {
     part: PART,
     above: { path: `${PART}/${campaign.id}?check=yes`, name: String(campaign.name) },
-    heading: "Rehearsal",
-    content: html`<p class="soft">Nobody is called, and nothing is kept.</p>${rehearsalForm(campaign, persona)}<p>${meaning} About ${counted(seconds, "second")}.</p>${transcriptOf(transcript)}`,
+    heading: say().general.rehearsal,
+    content: html`<p class="soft">${say().campaigns.nobodyCalledAndNothingKept}</p>${rehearsalForm(campaign, persona)}<p>${inEnglish(meaning)} ${say().campaigns.aboutLength(counted(seconds, "second"))}</p>${transcriptOf(transcript)}`,
   });
 }

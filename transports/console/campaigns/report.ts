@@ -4,10 +4,12 @@ import { bars, stacked, tiles } from "#transports/console/bars.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { numbers, tableOf } from "#transports/console/frame.ts";
 import { term } from "#transports/console/terms.ts";
-import { count, timeOf, words } from "#transports/console/values.ts";
+import { labelOf, timeOf, words } from "#transports/console/values.ts";
+import { count, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
+import { abTestSentence } from "./ab-test.ts";
 import { callFigures, callTiles } from "./calls.ts";
-import { REASONS } from "./reasons.ts";
+import { reasonWords } from "./reasons.ts";
 
 /** The states of recipients, in the order of a message's way. They add up to the audience. */
 const STATES = [
@@ -51,10 +53,10 @@ export interface Stats
 /** Where a campaign's recipients stand, why some were left out, and what the others did. */
 export function reportOf(desk: Desk, campaign: Row, stats: Stats): Html {
   if (stats.audience === 0) {
-    return html`<div class="empty"><p>No recipients are planned yet. They stand here as soon as the campaign starts.</p></div>`;
+    return html`<div class="empty"><p>${say().report.noRecipientsArePlannedYet}</p></div>`;
   }
   const { timezone } = desk.property;
-  return html`${summary(stats)}<h2>Where ${count(stats.audience)} recipients stand</h2>${stacked("Recipients by state", statesOf(stats), stats.audience)}${waits(stats)}${skips(campaign, stats)}${stats.calls ? callFigures(stats.calls, campaign.id) : ""}${variants(stats)}${stats.calls ? "" : links(stats)}<p class="soft">Counted ${timeOf(stats.as_of, timezone)}.</p>`;
+  return html`${summary(stats)}<h2>${say().report.whereRecipientsStand(count(stats.audience))}</h2>${stacked(say().report.recipientsByState, statesOf(stats), stats.audience)}${waits(stats)}${skips(campaign, stats)}${stats.calls ? callFigures(stats.calls, campaign.id) : ""}${variants(desk, campaign, stats)}${stats.calls ? "" : links(stats)}<p class="soft">${say().report.countedAt(timeOf(stats.as_of, timezone))}</p>`;
 }
 
 function statesOf(stats: Stats): (readonly [string, number])[] {
@@ -66,19 +68,20 @@ function statesOf(stats: Stats): (readonly [string, number])[] {
 
 function waits({ deferred }: Stats): Html | "" {
   if (deferred === 0) return "";
-  return html`<p class="soft">${count(deferred)} of the pending wait for ${term("quiet_hours")}, a ${term("cap")} or their own time.</p>`;
+  return html`<p class="soft">${say().report.pendingWait(count(deferred), term("quiet_hours"), term("cap"))}</p>`;
 }
 
 function summary(stats: Stats): Html {
   const reached = stats.sent + stats.delivered;
-  const share = (value: number) => (reached === 0 ? "" : `${((100 * value) / reached).toFixed(1)} % of sent`);
+  const share = (value: number) =>
+    reached === 0 ? "" : say().report.ofSent(((100 * value) / reached).toFixed(1));
   const figure = (name: string | Html, value: number) => ({ name, value: count(value), note: share(value) });
   const ofMessages = [
-    { name: "Sent", value: count(reached), note: `of ${count(stats.audience)}` },
-    figure(html`Opened ${term("human")}`, stats.opens_human),
-    figure(html`Clicked ${term("human")}`, stats.clicks_human),
-    figure("Unsubscribed", stats.unsubscribed),
-    figure("Complained", stats.complained),
+    { name: say().report.sent, value: count(reached), note: say().report.ofAudience(count(stats.audience)) },
+    figure(html`${say().report.openedBy(term("human"))}`, stats.opens_human),
+    figure(html`${say().report.clickedBy(term("human"))}`, stats.clicks_human),
+    figure(say().report.unsubscribed, stats.unsubscribed),
+    figure(say().report.complained, stats.complained),
   ];
   return tiles([
     ...(stats.calls ? callTiles(stats.calls, stats.audience) : ofMessages),
@@ -90,7 +93,7 @@ function summary(stats: Stats): Html {
           {
             name: term("theo_uplift"),
             value: count(Math.round(stats.theo_uplift)),
-            note: "over the holdout",
+            note: say().report.overTheHoldout,
           },
         ]),
   ]);
@@ -104,24 +107,34 @@ function skips(campaign: Row, { skipped, no_consent }: Stats): Html | "" {
     return [
       reason,
       value,
-      html`<a href="${list}">${words(reason)}</a><p class="soft">${REASONS[reason] ?? ""}</p>`,
+      html`<a href="${list}">${words(reason)}</a><p class="soft">${reasonWords(reason)}</p>`,
     ] as const;
   });
   const causes = no_consent ? Object.entries(no_consent).filter(([, value]) => value > 0) : [];
-  return html`<h2>Left out, and why</h2>${bars("Skipped by reason", rows, sum(skipped), "Reason")}${causes.length > 0 ? html`<p class="soft">Without ${term("consent")}: ${causes.map(([name, value]) => `${count(value)} ${name.replaceAll("_", " ")}`).join(", ")}.</p>` : ""}`;
+  return html`<h2>${say().report.leftOutAndWhy}</h2>${bars(say().report.skippedByReason, rows, sum(skipped), say().general.reason)}${causes.length > 0 ? html`<p class="soft">${say().general.withoutConsent(term("consent"), causes.map(([name, value]) => `${count(value)} ${labelOf(name)}`).join(", "))}</p>` : ""}`;
 }
 
-function variants({ by_variant, calls }: Stats): Html | "" {
+function variants(desk: Desk, campaign: Row, { by_variant, calls }: Stats): Html | "" {
   const all = Object.entries(by_variant);
   if (all.length === 0) return "";
+  const test = campaign.ab_test as { variants: { id: string; name?: string }[] } | null;
+  const nameOf = (id: string) => test?.variants.find((one) => one.id === id)?.name ?? id;
   const percent = (value: number | null | undefined) =>
-    value === null || value === undefined ? "none" : `${(value * 100).toFixed(1)} %`;
+    value === null || value === undefined ? say().general.none : `${(value * 100).toFixed(1)} %`;
   const rows = all.map(
     ([id, one]) =>
-      html`<tr><th scope="row">${id}</th><td class="number">${count(one.audience ?? 0)}</td><td class="number">${count((one.sent ?? 0) + (one.delivered ?? 0))}</td>${calls ? "" : html`<td class="number">${percent(one.open_rate)}</td><td class="number">${percent(one.click_rate)}</td>`}<td class="number">${percent(one.conversion_rate)}</td></tr>`,
+      html`<tr><th scope="row">${nameOf(id)}</th><td class="number">${count(one.audience ?? 0)}</td><td class="number">${count((one.sent ?? 0) + (one.delivered ?? 0))}</td>${calls ? "" : html`<td class="number">${percent(one.open_rate)}</td><td class="number">${percent(one.click_rate)}</td>`}<td class="number">${percent(one.conversion_rate)}</td></tr>`,
   );
-  const read = calls ? [] : [numbers("Opened"), numbers("Clicked")];
-  return html`<h2>Variants</h2>${tableOf("By variant", ["Variant", numbers("Recipients"), numbers("Sent"), ...read, numbers("Converted")], rows, html``)}`;
+  const { report } = say();
+  const read = calls ? [] : [numbers(report.opened), numbers(report.clicked)];
+  const heads = [
+    report.variant,
+    numbers(report.recipients),
+    numbers(report.sent),
+    ...read,
+    numbers(report.converted),
+  ];
+  return html`<h2>${report.variants}</h2>${abTestSentence(desk, campaign)}${tableOf(report.byVariant, heads, rows, html``)}`;
 }
 
 function links({ by_link }: Stats): Html | "" {
@@ -131,7 +144,7 @@ function links({ by_link }: Stats): Html | "" {
     const width = ((100 * clicks_unique) / most).toFixed(2);
     return html`<tr><th scope="row" class="address">${url}</th><td class="number">${count(clicks_total)}</td><td class="number">${count(clicks_unique)}</td><td class="number">${count(clicks_human)}</td><td class="bar-cell"><svg class="bar-of clicks" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect width="${width}" height="10"/></svg></td></tr>`;
   });
-  return html`<h2>Links</h2>${tableOf("By link", ["Link", numbers("Clicks"), numbers("Recipients"), numbers(html`${term("human", "By people")}`), "Chart"], rows, html``)}`;
+  return html`<h2>${say().report.links}</h2>${tableOf(say().report.byLink, [say().report.link, numbers(say().report.clicks), numbers(say().report.recipients), numbers(html`${term("human", say().report.byPeople)}`), say().general.chart], rows, html``)}`;
 }
 
 function sum(counts: Readonly<Record<string, number>>): number {

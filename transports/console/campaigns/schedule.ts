@@ -1,6 +1,6 @@
 import { invalid } from "#runtime/faults.ts";
 import type { Desk } from "#transports/console/desk.ts";
-import { redirect } from "#transports/console/sign-in.ts";
+import { redirect } from "#transports/console/signed-out.ts";
 
 /** Schedules a campaign at a time of the property's clock, or of each player's own. */
 export async function scheduleCampaign(desk: Desk): Promise<Response> {

@@ -12,9 +12,10 @@ import {
   tried,
 } from "#transports/console/fields.ts";
 import { consolePage } from "#transports/console/frame.ts";
-import { redirect } from "#transports/console/sign-in.ts";
+import { redirect } from "#transports/console/signed-out.ts";
 import { term } from "#transports/console/terms.ts";
-import { counted, words } from "#transports/console/values.ts";
+import { words } from "#transports/console/values.ts";
+import { counted, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { scriptField, scriptIn, scriptText } from "./calls.ts";
 
@@ -31,12 +32,12 @@ export async function newCampaignPage(desk: Desk, choices: Choices, filled: Fill
   const content = html`<div class="narrow">${formOf(desk, {
     action: `${PART}/new`,
     filled,
-    content: html`${input(filled, { name: "name", label: "Name", isRequired: true, most: 200, hint: "For your own lists. Players do not see it." })}${select(filled, { name: "channel", label: "Channel", options: channels.map((name): Option => [name, channelWords(name)]) })}${templateField(filled, choices, null)}${audienceField(filled, choices)}<div class="acts"><button>Write the message</button></div>`,
+    content: html`${input(filled, { name: "name", label: say().general.name, isRequired: true, most: 200, hint: say().campaigns.forYourOwnListsPlayers })}${select(filled, { name: "channel", label: say().general.channel, options: channels.map((name): Option => [name, channelWords(name)]) })}${templateField(filled, choices, null)}${audienceField(filled, choices)}<div class="acts"><button>${say().campaigns.writeTheMessage}</button></div>`,
   })}</div>`;
   return consolePage(desk, {
     part: PART,
-    above: { path: PART, name: "Campaigns" },
-    heading: "New campaign",
+    above: { path: PART, name: say().campaigns.campaigns },
+    heading: say().campaigns.newCampaign,
     content,
   });
 }
@@ -83,23 +84,27 @@ export function saveCampaign(desk: Desk, again: (filled: Filled) => Promise<Resp
 export function editor(desk: Desk, campaign: Row, choices: Choices, filled = filledBy(campaign)): Html {
   const isMail = campaign.channel === "email";
   const hasTemplate = campaign.template_id !== null;
-  const mail = html`${input(filled, { name: "subject", label: "Subject", most: 500, ...(hasTemplate && { hint: "Empty: the template's" }) })}${input(filled, { name: "preheader", label: term("preheader", "Preheader"), most: 500 })}${input(filled, { name: "from_name", label: "Sender's name", most: 200, hint: "Empty: the property's" })}`;
+  const mail = html`${input(filled, { name: "subject", label: say().general.subject, most: 500, ...(hasTemplate && { hint: say().campaigns.emptyTheTemplates }) })}${input(filled, { name: "preheader", label: term("preheader", say().general.preheader), most: 500 })}${input(filled, { name: "from_name", label: say().general.sendersName, most: 200, hint: say().general.emptyThePropertys })}`;
   const title =
-    campaign.channel === "sms" ? "" : input(filled, { name: "subject", label: "Title", most: 500 });
+    campaign.channel === "sms"
+      ? ""
+      : input(filled, { name: "subject", label: say().campaigns.title, most: 500 });
   const mjml = campaign.body_mjml !== null;
   const body = isMail
-    ? html`${mjml ? html`<p class="soft">The HTML is made of MJML, which this form does not change.</p>` : area(filled, { name: "body_html", label: "Message, as HTML", rows: 12, isCode: true, hint: hasTemplate ? "Empty: the template's" : html`Fields are ${term("liquid")}. The legal footer is added.` })}<details><summary>Plain text</summary>${area(filled, { name: "body_text", label: "Message, as plain text", rows: 8, hint: "Empty: made of the HTML" })}</details>`
+    ? html`${mjml ? html`<p class="soft">${say().campaigns.htmlMadeMjmlWhichThis}</p>` : area(filled, { name: "body_html", label: say().general.messageAsHtml, rows: 12, isCode: true, hint: hasTemplate ? say().campaigns.emptyTheTemplates : html`${say().campaigns.fieldsAreWithFooter(term("liquid"))}` })}<details><summary>${say().general.plainText}</summary>${area(filled, { name: "body_text", label: say().general.messageAsPlainText, rows: 8, hint: say().general.emptyMadeHtml })}</details>`
     : area(filled, {
         name: "body_text",
-        label: "Message",
+        label: say().campaigns.message,
         rows: 6,
-        hint: hasTemplate ? "Empty: the template's" : html`Fields are ${term("liquid")}.`,
+        hint: hasTemplate
+          ? say().campaigns.emptyTheTemplates
+          : html`${say().campaigns.fieldsAre(term("liquid"))}`,
       });
   if (campaign.channel === "voice") return scriptEditor(desk, campaign, choices, filled);
   return formOf(desk, {
     action: `${PART}/${campaign.id}`,
     filled,
-    content: html`${input(filled, { name: "name", label: "Name", isRequired: true, most: 200 })}${templateField(filled, choices, String(campaign.channel))}${isMail ? mail : title}${body}${audienceField(filled, choices)}<div class="acts"><button>Save</button></div>`,
+    content: html`${input(filled, { name: "name", label: say().general.name, isRequired: true, most: 200 })}${templateField(filled, choices, String(campaign.channel))}${isMail ? mail : title}${body}${audienceField(filled, choices)}<div class="acts"><button>${say().general.save}</button></div>`,
   });
 }
 
@@ -107,7 +112,7 @@ function scriptEditor(desk: Desk, campaign: Row, choices: Choices, filled: Fille
   return formOf(desk, {
     action: `${PART}/${campaign.id}`,
     filled,
-    content: html`${input(filled, { name: "name", label: "Name", isRequired: true, most: 200 })}${templateField(filled, choices, "voice")}${scriptField(filled)}${audienceField(filled, choices)}<div class="acts"><button>Save</button></div>`,
+    content: html`${input(filled, { name: "name", label: say().general.name, isRequired: true, most: 200 })}${templateField(filled, choices, "voice")}${scriptField(filled)}${audienceField(filled, choices)}<div class="acts"><button>${say().general.save}</button></div>`,
   });
 }
 
@@ -137,8 +142,8 @@ function templateField(filled: Filled, { templates }: Choices, channel: string |
   });
   return select(filled, {
     name: "template_id",
-    label: "Template",
-    options: [["", "None: write it here"], ...options],
+    label: say().general.template,
+    options: [["", say().campaigns.noneWriteItHere], ...options],
   });
 }
 
@@ -148,15 +153,20 @@ function audienceField(filled: Filled, { segments }: Choices): Html {
     return [String(one.id), `${one.name}${size}`];
   });
   const isOwn = !(filled.values instanceof URLSearchParams) && filled.values.to === "own";
-  const own: Option[] = isOwn ? [["own", "The campaign's own rules"]] : [];
+  const own: Option[] = isOwn ? [["own", say().campaigns.theCampaignsOwnRules]] : [];
   return select(filled, {
     name: "to",
-    label: html`Audience: a ${term("segment")}`,
-    options: [["", "Choose later"], ...own, ...options, ["all", "Every player of the property"]],
+    label: html`${say().campaigns.audienceOf(term("segment"))}`,
+    options: [
+      ["", say().campaigns.chooseLater],
+      ...own,
+      ...options,
+      ["all", say().campaigns.everyPlayerProperty],
+    ],
   });
 }
 
 function channelWords(name: string): string {
-  if (name === "sms") return "Text message";
-  return name === "loyaltyvip" ? "Inbox of the player's pages" : words(name);
+  if (name === "sms") return say().campaigns.textMessage;
+  return name === "loyaltyvip" ? say().campaigns.inboxPlayersPages : words(name);
 }

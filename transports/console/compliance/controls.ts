@@ -2,6 +2,7 @@ import { html } from "hono/html";
 import type { Desk } from "#transports/console/desk.ts";
 import { consolePage } from "#transports/console/frame.ts";
 import { words } from "#transports/console/values.ts";
+import { inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { ledgerSection } from "./ledger.ts";
 
@@ -19,19 +20,19 @@ interface Control {
 /** From each law to its rule, the rows that hold here, the code that enforces it, and the tests. */
 export async function compliancePage(desk: Desk): Promise<Response> {
   const { controls } = await desk.run<{ controls: Control[] }>("list_compliance_controls");
-  const content = html`<p>Each rule is data of this property, and the code that enforces it has tests. Counsel confirms each law. <a href="/docs/compliance">The guide to compliance</a>.</p><nav class="jump" aria-label="Rules">${controls.map(({ name }) => html`<a href="#${name}">${words(name)}</a>`)}<a href="#ledgers">Ledgers</a></nav>${controls.map(controlSection)}${await ledgerSection(desk, PART)}`;
-  return consolePage(desk, { part: PART, heading: "Compliance", content });
+  const content = html`<p>${say().compliance.eachRuleDataThisProperty} <a href="/docs/compliance">${say().compliance.theGuideToCompliance}</a>.</p><nav class="jump" aria-label="${say().general.rules}">${controls.map(({ name }) => html`<a href="#${name}">${words(name)}</a>`)}<a href="#ledgers">${say().compliance.ledgers}</a></nav>${controls.map(controlSection)}${await ledgerSection(desk, PART)}`;
+  return consolePage(desk, { part: PART, heading: say().compliance.compliance, content });
 }
 
 function controlSection({ name, law, rule, rows, enforced, tested }: Control): Html {
-  return html`<section class="control" id="${name}"><h2>${words(name)}</h2><dl class="chain"><div><dt>Law</dt><dd>${law}</dd></div><div><dt>Rule</dt><dd>${rule}</dd></div><div><dt>Rows here</dt><dd>${rowsOf(rows)}</dd></div><div><dt>Enforced by</dt><dd>${files(enforced)}</dd></div><div><dt>Tested by</dt><dd>${files(tested)}</dd></div></dl></section>`;
+  return html`<section class="control" id="${name}"><h2>${words(name)}</h2><dl class="chain"><div><dt>${say().compliance.law}</dt><dd>${inEnglish(law)}</dd></div><div><dt>${say().compliance.rule}</dt><dd>${inEnglish(rule)}</dd></div><div><dt>${say().compliance.rowsHere}</dt><dd>${rowsOf(rows)}</dd></div><div><dt>${say().compliance.enforcedBy}</dt><dd>${files(enforced)}</dd></div><div><dt>${say().compliance.testedBy}</dt><dd>${files(tested)}</dd></div></dl></section>`;
 }
 
 function rowsOf(rows: Control["rows"]): Html {
-  if (rows.length === 0) return html`<p class="soft">None is set, so this rule holds nobody back.</p>`;
+  if (rows.length === 0) return html`<p class="soft">${say().compliance.noneSetSoThisRule}</p>`;
   return html`<ul>${rows.map(
     ({ table, id, words: text, source }) =>
-      html`<li>${id === null ? shortened(text) : html`<a href="/console/records/${table}/${id}">${text}</a>`}${source ? html` <span class="soft">${source}</span>` : ""}</li>`,
+      html`<li>${id === null ? shortened(text) : html`<a href="/console/records/${table}/${id}">${inEnglish(text)}</a>`}${source ? html` <span class="soft">${inEnglish(source)}</span>` : ""}</li>`,
   )}</ul>`;
 }
 
@@ -39,8 +40,8 @@ const MOST_SHOWN = 240;
 
 /** A list of words can be long: it opens. */
 function shortened(text: string): Html | string {
-  if (text.length <= MOST_SHOWN) return text;
-  return html`<details><summary>${text.slice(0, MOST_SHOWN).toWellFormed()}…</summary>${text}</details>`;
+  if (text.length <= MOST_SHOWN) return inEnglish(text);
+  return html`<details><summary>${inEnglish(`${text.slice(0, MOST_SHOWN).toWellFormed()}…`)}</summary>${inEnglish(text)}</details>`;
 }
 
 function files(paths: readonly string[]): Html {

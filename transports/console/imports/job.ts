@@ -3,8 +3,9 @@ import { tiles } from "#transports/console/bars.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { actButton } from "#transports/console/fields.ts";
 import { consolePage, numbers, tableOf } from "#transports/console/frame.ts";
-import { redirect } from "#transports/console/sign-in.ts";
-import { chip, count, counted, timeOf, words } from "#transports/console/values.ts";
+import { redirect } from "#transports/console/signed-out.ts";
+import { chip, timeOf, words } from "#transports/console/values.ts";
+import { count, counted, inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART } from "./list.ts";
 
@@ -30,12 +31,12 @@ export async function importPage(desk: Desk): Promise<Response> {
   const errors =
     Number(job.failed) > 0 ? await desk.run<ErrorGroup[]>("list_import_errors", { id, group: true }) : [];
   const { timezone } = desk.property;
-  const content = html`<div class="live" id="live"${isOver ? "" : html` data-live="/console/live?job=${id}"`}>${stateOf(job)}${figuresOf(job)}${isOver ? next(desk, job) : ""}${warnings(job)}${refused(id, errors)}</div>${isOver ? "" : html`<p class="soft">Started ${timeOf(String(job.created_at), timezone)}. This page shows it by itself.</p>`}`;
+  const content = html`<div class="live" id="live"${isOver ? "" : html` data-live="/console/live?job=${id}"`}>${stateOf(job)}${figuresOf(job)}${isOver ? next(desk, job) : ""}${warnings(job)}${refused(id, errors)}</div>${isOver ? "" : html`<p class="soft">${say().imports.startedAt(timeOf(String(job.created_at), timezone))}</p>`}`;
   return consolePage(desk, {
     part: PART,
-    above: { path: PART, name: "Imports" },
-    heading: isDryRun(job) ? "Dry run" : "Import",
-    states: html`<span id="pulse">live</span>`,
+    above: { path: PART, name: say().imports.imports },
+    heading: isDryRun(job) ? say().imports.dryRun : say().imports.import,
+    states: html`<span id="pulse">${say().general.live}</span>`,
     content,
   });
 }
@@ -59,51 +60,62 @@ function isDryRun({ params }: Row): boolean {
 function stateOf(job: Row): Html {
   const { status, error, total, processed } = job;
   const share = Number(total) > 0 ? Math.round((100 * Number(processed)) / Number(total)) : 0;
-  const bar = html`<svg class="bar-of" viewBox="0 0 100 10" preserveAspectRatio="none" role="img" aria-label="${share} % read"><rect width="${share}" height="10"/></svg>`;
+  const bar = html`<svg class="bar-of" viewBox="0 0 100 10" preserveAspectRatio="none" role="img" aria-label="${say().imports.shareRead(share)}"><rect width="${share}" height="10"/></svg>`;
   if (status === "failed")
-    return html`<div class="wrong" role="alert"><p>The file could not be read: ${error}</p></div>`;
+    return html`<div class="wrong" role="alert"><p>${say().imports.fileUnreadable(inEnglish(String(error)))}</p></div>`;
   if (status === "completed") return html`<p>${chip("completed")}</p>`;
   return html`<p>${chip(String(status))} ${share} %</p>${bar}`;
 }
 
 function figuresOf(job: Row): Html {
   const number = (value: unknown) => count(Number(value ?? 0));
-  const verb = isDryRun(job) ? "Would be " : "";
+  const { rows, created, would } = say().imports;
+  const said = isDryRun(job) ? would : created;
   return tiles([
-    { name: "Rows", value: number(job.total) },
-    { name: words(`${verb}created`), value: number(job.created_count) },
-    { name: words(`${verb}updated`), value: number(job.updated_count) },
-    { name: words(`${verb}left as they are`), value: number(job.skipped) },
-    { name: words(`${verb}refused`), value: number(job.failed) },
+    { name: rows, value: number(job.total) },
+    { name: said.created, value: number(job.created_count) },
+    { name: said.updated, value: number(job.updated_count) },
+    { name: said.left, value: number(job.skipped) },
+    { name: said.refused, value: number(job.failed) },
   ]);
 }
 
 function next(desk: Desk, job: Row): Html | "" {
   if (job.status === "failed")
-    return html`<p class="acts last"><a class="button" href="${PART}/new">Upload the file again</a></p>`;
+    return html`<p class="acts last"><a class="button" href="${PART}/new">${say().imports.uploadTheFileAgain}</a></p>`;
   if (!isDryRun(job)) {
-    return html`<div class="acts last"><a class="button" href="/console/records/players?column=import_job_id&amp;operator=eq&amp;value=${job.id}">See these players</a><a class="button quiet" href="/console/segments/new">Build a segment</a></div>`;
+    return html`<div class="acts last"><a class="button" href="/console/records/players?column=import_job_id&amp;operator=eq&amp;value=${job.id}">${say().imports.seeThesePlayers}</a><a class="button quiet" href="/console/segments/new">${say().general.buildASegment}</a></div>`;
   }
-  if (job.upload_id === null)
-    return html`<p class="soft">The file of this dry run is imported, or was swept away.</p>`;
+  if (job.upload_id === null) return html`<p class="soft">${say().imports.fileThisDryRunImported}</p>`;
   const take = desk.canWrite
-    ? actButton(desk, `${PART}/${job.id}/import`, `Import ${counted(Number(job.succeeded), "row")}`, "")
+    ? actButton(
+        desk,
+        `${PART}/${job.id}/import`,
+        say().imports.importRows(counted(Number(job.succeeded), "row")),
+        "",
+      )
     : "";
-  return html`<div class="acts last">${take}<a class="button quiet" href="${PART}/files/${job.upload_id}">Change the mapping</a></div>`;
+  return html`<div class="acts last">${take}<a class="button quiet" href="${PART}/files/${job.upload_id}">${say().imports.changeTheMapping}</a></div>`;
 }
 
 function warnings({ summary }: Row): Html | "" {
   const { warnings: all = [] } = (summary ?? {}) as Summary;
   if (all.length === 0) return "";
-  return html`<h2>To know</h2><ul>${all.map((text) => html`<li>${text}</li>`)}</ul>`;
+  return html`<h2>${say().imports.toKnow}</h2><ul>${all.map((text) => html`<li>${inEnglish(text)}</li>`)}</ul>`;
 }
 
 function refused(id: string, groups: readonly ErrorGroup[]): Html | "" {
   if (groups.length === 0) return "";
   const rows = groups.map(
     ({ column, code, count: value, message, first_rows, examples }) =>
-      html`<tr><th scope="row">${column ?? "the row"}</th><td>${words(code)}<p class="soft">${message}</p></td><td class="number">${count(value)}</td><td>${first_rows.join(", ")}</td><td>${examples.join(", ")}</td></tr>`,
+      html`<tr><th scope="row">${column ?? say().imports.theRow}</th><td>${words(code)}<p class="soft">${inEnglish(message)}</p></td><td class="number">${count(value)}</td><td>${first_rows.join(", ")}</td><td>${examples.join(", ")}</td></tr>`,
   );
-  const head = ["Column", "Reason", numbers("Rows"), "Such as row", "Values"];
-  return html`<h2>Refused rows</h2>${tableOf("Refused rows", head, rows, html``)}<p><a href="${PART}/${id}/errors">Download the refused rows, with the reasons</a></p>`;
+  const head = [
+    say().general.column,
+    say().general.reason,
+    numbers(say().imports.rows),
+    say().imports.suchAsRow,
+    say().imports.values,
+  ];
+  return html`<h2>${say().imports.refusedRows}</h2>${tableOf(say().imports.refusedRows, head, rows, html``)}<p><a href="${PART}/${id}/errors">${say().imports.downloadRefusedRowsWithReasons}</a></p>`;
 }

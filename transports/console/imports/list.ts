@@ -3,6 +3,7 @@ import type { Desk, Row } from "#transports/console/desk.ts";
 import { consolePage, numbers, tableOf } from "#transports/console/frame.ts";
 import { onward } from "#transports/console/paging.ts";
 import { chip, shown, timeOf } from "#transports/console/values.ts";
+import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 
 export const PART = "/console/imports";
@@ -15,12 +16,12 @@ export async function importsPage(desk: Desk): Promise<Response> {
     limit: 50,
     cursor: c.req.query("cursor") ?? "",
   });
-  const empty = html`<p>No file was imported yet. A CSV file of players with their consents brings them in; a dry run tells first what it would do.</p>${canWrite ? html`<p><a class="button" href="${PART}/new">Import a file</a></p>` : ""}`;
+  const empty = html`<p>${say().imports.noFileWasImportedYet}</p>${canWrite ? html`<p><a class="button" href="${PART}/new">${say().imports.importAFile}</a></p>` : ""}`;
   const table = importsTable(rows, property.timezone, empty);
   return consolePage(desk, {
     part: PART,
-    heading: "Imports",
-    actions: canWrite ? html`<a class="button" href="${PART}/new">Import a file</a>` : "",
+    heading: say().imports.imports,
+    actions: canWrite ? html`<a class="button" href="${PART}/new">${say().imports.importAFile}</a>` : "",
     content: html`<div class="live" id="live" data-live="/console/live?list=import_jobs">${table}${onward(c, next)}</div>`,
   });
 }
@@ -29,11 +30,17 @@ export async function importsPage(desk: Desk): Promise<Response> {
 export function importsTable(rows: readonly Row[], timezone: string, empty: Html): Html {
   const lines = rows.map((row) => {
     const isDry = (row.params as { dry_run?: boolean } | null)?.dry_run === true;
-    return html`<tr><th scope="row"><a href="${PART}/${row.id}">${isDry ? "Dry run" : "Import"}, ${timeOf(String(row.created_at), timezone)}</a></th><td>${chip(String(row.status))}</td><td class="number">${shown(row.total, timezone)}</td><td class="number">${shown(row.succeeded, timezone)}</td><td class="number">${shown(row.failed, timezone)}</td></tr>`;
+    return html`<tr><th scope="row"><a href="${PART}/${row.id}">${isDry ? say().imports.dryRun : say().imports.import}, ${timeOf(String(row.created_at), timezone)}</a></th><td>${chip(String(row.status))}</td><td class="number">${shown(row.total, timezone)}</td><td class="number">${shown(row.succeeded, timezone)}</td><td class="number">${shown(row.failed, timezone)}</td></tr>`;
   });
   return tableOf(
-    "Imports",
-    ["Import", "Status", numbers("Rows"), numbers("Taken"), numbers("Refused")],
+    say().imports.imports,
+    [
+      say().imports.import,
+      say().general.status,
+      numbers(say().imports.rows),
+      numbers(say().imports.taken),
+      numbers(say().imports.refused),
+    ],
     lines,
     empty,
   );

@@ -2,9 +2,10 @@ import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { type Filled, formOf, input, type Option, select, tried } from "#transports/console/fields.ts";
 import { consolePage, tableOf } from "#transports/console/frame.ts";
-import { redirect } from "#transports/console/sign-in.ts";
+import { redirect } from "#transports/console/signed-out.ts";
 import { term } from "#transports/console/terms.ts";
-import { count, words } from "#transports/console/values.ts";
+import { labelOf, words } from "#transports/console/values.ts";
+import { count, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART } from "./list.ts";
 
@@ -28,25 +29,25 @@ export async function mappingPage(desk: Desk, filled: Filled = { values: {} }): 
   const upload_id = desk.c.req.param("upload")!;
   const file = await desk.run<FileRead>("read_import_file", { upload_id });
   const options: Option[] = [
-    ["", "Leave out"],
+    ["", say().imports.leaveOut],
     ...file.fields.map((name): Option => [name, fieldWords(name)]),
   ];
   const rows = file.columns.map((column, index) => columnRow(column, index, options, filled));
-  const about = html`<p class="soft">${file.filename ?? "The file"}, ${count(Math.ceil(file.size / 1024))} kB, ${file.encoding}, cells apart by ${file.delimiter === "\t" ? "tabs" : file.delimiter}.</p>`;
+  const about = html`<p class="soft">${say().imports.fileRead(file.filename ?? say().imports.theFile, count(Math.ceil(file.size / 1024)), file.encoding, file.delimiter === "\t" ? say().imports.tabs : file.delimiter)}</p>`;
   const conflict: Option[] = [
-    ["overwrite", "Take the file's values"],
-    ["fill_blanks", "Fill only what is empty"],
-    ["skip", "Leave the player as they are"],
+    ["overwrite", say().imports.takeTheFilesValues],
+    ["fill_blanks", say().imports.fillOnlyWhatEmpty],
+    ["skip", say().imports.leavePlayerAsTheyAre],
   ];
   return consolePage(desk, {
     part: PART,
-    above: { path: PART, name: "Imports" },
-    heading: "What each column is",
+    above: { path: PART, name: say().imports.imports },
+    heading: say().imports.whatEachColumnIs,
     content: formOf(desk, {
       action: `${PART}/files/${upload_id}`,
       filled,
       kind: "bare",
-      content: html`${about}${tableOf("Columns", ["Column", "Examples", "Field"], rows, html``)}<fieldset class="form"><legend>Evidence of ${term("consent", "consents")}</legend><p class="soft">A yes in a consent column counts only with its source, and with the text or its version.</p><div class="row">${input(filled, { name: "consentSource", label: "Source", most: 200, placeholder: "club desk" })}${input(filled, { name: "consentVersion", label: "Version of the text", most: 100, placeholder: "2026-01" })}</div>${input(filled, { name: "consentText", label: "Text that they agreed to", most: 10_000, placeholder: "I agree to receive offers by email." })}</fieldset><fieldset class="form"><legend>Players who are there already</legend><div class="row">${select(filled, { name: "on_conflict", label: "Their values", options: conflict })}${input(filled, { name: "tags", label: "Tags for all of the file", most: 500, placeholder: "summer, expo" })}</div></fieldset><div class="acts"><button>Dry run</button></div>`,
+      content: html`${about}${tableOf(say().imports.columns, [say().general.column, say().imports.examples, say().imports.field], rows, html``)}<fieldset class="form"><legend>${say().imports.evidenceOf(term("consent", say().imports.consents))}</legend><p class="soft">${say().imports.yesInConsentColumnCounts}</p><div class="row">${input(filled, { name: "consentSource", label: say().general.source, most: 200, placeholder: say().imports.clubDesk })}${input(filled, { name: "consentVersion", label: say().imports.versionOfTheText, most: 100, placeholder: "2026-01" })}</div>${input(filled, { name: "consentText", label: say().imports.textThatTheyAgreedTo, most: 10_000, placeholder: say().imports.iAgreeToReceiveOffers })}</fieldset><fieldset class="form"><legend>${say().imports.playersWhoAreThereAlready}</legend><div class="row">${select(filled, { name: "on_conflict", label: say().imports.theirValues, options: conflict })}${input(filled, { name: "tags", label: say().imports.tagsForAllFile, most: 500, placeholder: say().imports.summerExpo })}</div></fieldset><div class="acts"><button>${say().imports.dryRun}</button></div>`,
     }),
   });
 }
@@ -86,12 +87,12 @@ function consentIn(form: URLSearchParams): Row | null {
 function columnRow(column: Column, index: number, options: readonly Option[], { values }: Filled): Html {
   const chosen = values instanceof URLSearchParams ? values.get(`field.${index}`) : column.field;
   const name = `field.${index}`;
-  return html`<tr><th scope="row"><label for="${name}">${column.name || "(no name)"}</label><input type="hidden" name="column.${index}" value="${column.name}"></th><td class="soft">${column.examples.join(", ")}</td><td><select id="${name}" name="${name}">${options.map(([value, text]) => html`<option value="${value}"${value === (chosen ?? "") ? html` selected` : ""}>${text}</option>`)}</select></td></tr>`;
+  return html`<tr><th scope="row"><label for="${name}">${column.name || say().imports.noName}</label><input type="hidden" name="column.${index}" value="${column.name}"></th><td class="soft">${column.examples.join(", ")}</td><td><select id="${name}" name="${name}">${options.map(([value, text]) => html`<option value="${value}"${value === (chosen ?? "") ? html` selected` : ""}>${text}</option>`)}</select></td></tr>`;
 }
 
 function fieldWords(name: string): string {
   const [family, key] = name.split(".");
-  if (family === "consent") return `Consent for ${key}`;
-  if (family === "custom" && key) return `Own field: ${words(key)}`;
+  if (family === "consent") return say().general.consentFor(labelOf(key ?? ""));
+  if (family === "custom" && key) return say().imports.ownField(words(key));
   return name === "adt" ? "ADT" : words(name);
 }

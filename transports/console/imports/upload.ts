@@ -3,8 +3,9 @@ import { Fault } from "#runtime/faults.ts";
 import { dropUpload, receiveFile } from "#tools/imports/upload.ts";
 import type { Desk } from "#transports/console/desk.ts";
 import { consolePage } from "#transports/console/frame.ts";
-import { redirect, refusedPage } from "#transports/console/sign-in.ts";
+import { redirect, refusedPage } from "#transports/console/signed-out.ts";
 import { term } from "#transports/console/terms.ts";
+import { say } from "#transports/console/words/say.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
 import { checkDeclared, receiveParts } from "#transports/rest/upload-body.ts";
 import { PART } from "./list.ts";
@@ -13,9 +14,9 @@ import { PART } from "./list.ts";
 export function uploadPage(desk: Desk): Promise<Response> {
   return consolePage(desk, {
     part: PART,
-    above: { path: PART, name: "Imports" },
-    heading: "Import players",
-    content: html`<form class="form narrow" method="post" action="${PART}/new" enctype="multipart/form-data"><input type="hidden" name="params" value="token=${desk.token}"><div class="field"><label for="file">File</label><input id="file" name="file" type="file" accept=".csv,.tsv,.txt,text/csv" required><p class="hint">CSV, at most 200 MB and 1,000,000 rows. The first row names the columns.</p></div><p class="soft">Next you say what each column is. Nothing is imported before a ${term("dry_run")} has shown you what would happen.</p><div class="acts"><button>Upload and look into it</button></div></form>`,
+    above: { path: PART, name: say().imports.imports },
+    heading: say().general.importPlayers,
+    content: html`<form class="form narrow" method="post" action="${PART}/new" enctype="multipart/form-data"><input type="hidden" name="params" value="token=${desk.token}"><div class="field"><label for="file">${say().imports.file}</label><input id="file" name="file" type="file" accept=".csv,.tsv,.txt,text/csv" required><p class="hint">${say().imports.csvAtMost200Mb}</p></div><p class="soft">${say().imports.nextTheColumns(term("dry_run"))}</p><div class="acts"><button>${say().imports.uploadAndLookInto}</button></div></form>`,
   });
 }
 
@@ -34,7 +35,7 @@ export async function receiveUpload({ service }: Mounting, desk: Desk): Promise<
     });
     if (!desk.isOurs(new URLSearchParams(params))) {
       await drop();
-      return refusedPage();
+      return refusedPage(desk.c);
     }
   } catch (error) {
     await drop();

@@ -2,8 +2,9 @@ import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { actButton, askButton } from "#transports/console/fields.ts";
 import { consolePage } from "#transports/console/frame.ts";
-import { redirect } from "#transports/console/sign-in.ts";
+import { redirect } from "#transports/console/signed-out.ts";
 import { chip } from "#transports/console/values.ts";
+import { inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART } from "./list.ts";
 import { publishSection } from "./publish.ts";
@@ -21,9 +22,9 @@ export async function journeyPage(desk: Desk): Promise<Response> {
   const content = html`${about}<div class="live" id="live" data-live="/console/live?journey=${id}">${running}${pictureOf(journey, report)}</div>${isOver ? "" : await publishSection(desk, journey)}`;
   return consolePage(desk, {
     part: PART,
-    above: { path: PART, name: "Journeys" },
+    above: { path: PART, name: say().general.journeys },
     heading: String(journey.name),
-    states: html`${chip(String(journey.status))} ${isPublished ? `version ${journey.current_version}` : "not published yet"} ${journey.status_reason ?? ""}<span id="pulse">live</span>`,
+    states: html`${chip(String(journey.status))} ${isPublished ? say().journeys.versionOf(String(journey.current_version)) : say().journeys.notPublishedYet} ${inEnglish(String(journey.status_reason ?? ""))}<span id="pulse">${say().general.live}</span>`,
     actions: actionsOf(desk, journey),
     content,
   });
@@ -55,24 +56,26 @@ export async function actOnJourney(desk: Desk, act: "pause" | "resume" | "archiv
 function pictureOf({ id, version }: Row, report: Report | null): Html {
   const figures = report ? report.nodes.map(({ entered, left }) => `${entered}-${left}`).join(".") : "draft";
   const source = `${PART}/${id}/picture?at=${version}.${figures}`;
-  return html`<h2>Picture</h2><div class="wide" role="region" aria-label="Picture" tabindex="0"><img class="drawing" src="${source}" alt="The nodes of the journey and the ways between them.${report ? " The table of nodes has the same figures." : ""}"></div>`;
+  return html`<h2>${say().journeys.picture}</h2><div class="wide" role="region" aria-label="${say().journeys.picture}" tabindex="0"><img class="drawing" src="${source}" alt="${say().journeys.pictureOf(report ? say().journeys.tableNodesHasSameFigures : "")}"></div>`;
 }
 
 function actionsOf(desk: Desk, { id, status }: Row): Html | "" {
   const simulate =
-    status === "archived" ? "" : html`<a class="button quiet" href="${PART}/${id}/simulate">Simulate</a>`;
+    status === "archived"
+      ? ""
+      : html`<a class="button quiet" href="${PART}/${id}/simulate">${say().journeys.simulate}</a>`;
   if (!desk.canWrite) return simulate;
   const path = `${PART}/${id}`;
-  const pause = status === "active" ? actButton(desk, `${path}/pause`, "Pause") : "";
-  const resume = status === "paused" ? actButton(desk, `${path}/resume`, "Resume", "") : "";
+  const pause = status === "active" ? actButton(desk, `${path}/pause`, say().journeys.pause) : "";
+  const resume = status === "paused" ? actButton(desk, `${path}/resume`, say().journeys.resume, "") : "";
   const archive =
     status === "archived"
       ? ""
       : askButton(desk, {
           action: `${path}/archive`,
-          text: "Archive",
-          question: "It ends for good: everybody inside leaves, and messages that wait are not sent.",
-          yes: "Archive the journey",
+          text: say().journeys.archive,
+          question: say().journeys.endsForGoodEverybodyInside,
+          yes: say().journeys.archiveTheJourney,
         });
   return html`${simulate}${resume}${pause}${archive}`;
 }

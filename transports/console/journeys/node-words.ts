@@ -1,4 +1,5 @@
-import { words } from "#transports/console/values.ts";
+import { labelOf, words } from "#transports/console/values.ts";
+import { say } from "#transports/console/words/say.ts";
 
 /** A node of a journey's definition. */
 export interface PlacedNode {
@@ -12,49 +13,55 @@ export interface PlacedNode {
 export function nodeWords({ type, config }: PlacedNode): string {
   switch (type) {
     case "trigger":
-      return `Players enter ${enteredBy(config)}.`;
+      return say().journeys.playersEnter(enteredBy(config));
     case "message":
-      return `Sends ${config.channel === "email" ? "an email" : `a message by ${config.channel}`}${config.subject ? `: ${config.subject}` : ""}.`;
+      return say().journeys.nodeSends(
+        config.channel === "email"
+          ? say().journeys.anEmail
+          : say().journeys.messageBy(labelOf(String(config.channel))),
+        config.subject ? `: ${config.subject}` : "",
+      );
     case "delay":
-      return `Players wait ${delayWords(config)}.`;
+      return say().journeys.playersWait(delayWords(config));
     case "wait_until":
-      return `Players wait for ${waitedFor(config)}, at most ${durationWords(config.timeout)}.`;
+      return say().journeys.playersWaitFor(waitedFor(config), durationWords(config.timeout));
     case "time_window":
-      return "Players wait for the hours of this window.";
+      return say().journeys.playersWaitForHoursThis;
     case "rate_limit":
-      return "Players wait for their turn: so many a time go on.";
+      return say().journeys.playersWaitForTheirTurn;
     case "branch":
-      return "Players go on by the first condition that they fit.";
+      return say().journeys.playersGoOnByFirst;
     case "random_split":
-      return "Chance sends each player one of several ways.";
+      return say().journeys.chanceSendsEachPlayerOne;
     case "goal":
-      return "Players here have reached the goal.";
+      return say().journeys.playersHereHaveReachedGoal;
     case "exit":
-      return "The journey ends here.";
+      return say().journeys.theJourneyEndsHere;
     default:
       return `${words(type)}.`;
   }
 }
 
 function enteredBy(config: Record<string, unknown>): string {
-  if (config.on === "event") return `by the event ${config.event}`;
-  if (config.on === "segment_enter") return "when they come to fit the segment";
-  if (config.on === "segment_exit") return "when they leave the segment";
-  return `by ${String(config.on).replaceAll("_", " ")}`;
+  if (config.on === "event") return say().journeys.byEvent(String(config.event));
+  if (config.on === "segment_enter") return say().journeys.whenTheyComeToFit;
+  if (config.on === "segment_exit") return say().journeys.whenTheyLeaveSegment;
+  return say().journeys.byOther(labelOf(String(config.on)));
 }
 
 function delayWords(config: Record<string, unknown>): string {
   if (config.by === "duration") return durationWords(config.duration);
-  if (config.by === "local_time") return `until ${config.time} of their own clock`;
-  return `until ${String(config.field ?? "their date")}`;
+  if (config.by === "local_time") return say().journeys.untilOwnClock(String(config.time));
+  return say().journeys.untilDate(config.field ? labelOf(String(config.field)) : say().journeys.theirDate);
 }
 
 function waitedFor({ event }: Record<string, unknown>): string {
   const name = (event as { name?: string } | undefined)?.name;
-  return name ? `the event ${name}` : "their condition";
+  return name ? say().journeys.eventNamed(name) : say().journeys.theirCondition;
 }
 
 function durationWords(duration: unknown): string {
   const { amount, unit } = (duration ?? {}) as { amount?: number; unit?: string };
-  return amount === undefined ? "a while" : `${amount} ${unit}`;
+  const units: Readonly<Record<string, string>> = say().journeys.units;
+  return amount === undefined ? say().journeys.aWhile : `${amount} ${units[unit ?? ""] ?? unit}`;
 }

@@ -2,7 +2,8 @@ import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { consolePage, tableOf } from "#transports/console/frame.ts";
 import { onward } from "#transports/console/paging.ts";
-import { chip, shown, timeOf } from "#transports/console/values.ts";
+import { chip, labelOf, shown, timeOf } from "#transports/console/values.ts";
+import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART } from "./list.ts";
 import { nodeWords, type PlacedNode } from "./node-words.ts";
@@ -23,13 +24,19 @@ export async function nodePage(desk: Desk): Promise<Response> {
   const { nodes } = journey.draft_definition as { nodes: PlacedNode[] };
   const placed = nodes.find((one) => one.id === node);
   const lines = rows.map(rowOf(id, property.timezone));
-  const head = ["Player", "Phase", "Here since", "Until", "Why"];
-  const content = html`${placed ? html`<p>${nodeWords(placed)}</p>` : ""}<div class="live" id="live" data-live="/console/live?journey=${id}">${tableOf("Players here", head, lines, html`<p>Nobody is here now. Players come as the journey moves them.</p>`)}${onward(c, next)}</div>`;
+  const head = [
+    say().general.player,
+    say().journeys.phase,
+    say().journeys.hereSince,
+    say().journeys.until,
+    say().general.why,
+  ];
+  const content = html`${placed ? html`<p>${nodeWords(placed)}</p>` : ""}<div class="live" id="live" data-live="/console/live?journey=${id}">${tableOf(say().journeys.playersHere, head, lines, html`<p>${say().journeys.nobodyHereNowPlayersCome}</p>`)}${onward(c, next)}</div>`;
   const above = { path: `${PART}/${id}`, name: String(journey.name) };
-  return consolePage(desk, { part: PART, above, heading: `At ${node}`, content });
+  return consolePage(desk, { part: PART, above, heading: say().journeys.atNode(node), content });
 }
 
 function rowOf(journey: string, timezone: string) {
   return (row: Row): Html =>
-    html`<tr><th scope="row">${row.player_id ? html`<a href="/console/players/${row.player_id}">${row.player_id}</a>` : "erased"}</th><td>${chip(String(row.phase))}</td><td>${timeOf(String(row.arrived_at), timezone)}</td><td>${shown(row.wake_at, timezone)}</td><td><a href="${PART}/${journey}/enrollments/${row.id}" aria-label="Why ${row.player_id ?? "this player"} is here">Why</a></td></tr>`;
+    html`<tr><th scope="row">${row.player_id ? html`<a href="/console/players/${row.player_id}">${row.player_id}</a>` : labelOf("erased")}</th><td>${chip(String(row.phase))}</td><td>${timeOf(String(row.arrived_at), timezone)}</td><td>${shown(row.wake_at, timezone)}</td><td><a href="${PART}/${journey}/enrollments/${row.id}" aria-label="${say().journeys.whyHere(String(row.player_id ?? say().journeys.thisPlayer))}">${say().general.why}</a></td></tr>`;
 }

@@ -4,20 +4,11 @@ import { RecipeSettings } from "#tools/journeys/recipes/recipes.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { type Filled, formOf, input, type Option, select, tried } from "#transports/console/fields.ts";
 import { consolePage } from "#transports/console/frame.ts";
-import { redirect } from "#transports/console/sign-in.ts";
+import { redirect } from "#transports/console/signed-out.ts";
 import { words } from "#transports/console/values.ts";
+import { inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART } from "./list.ts";
-
-/** The usual journeys, each in a sentence. */
-const MEANINGS: Readonly<Record<string, string>> = {
-  welcome: "Greets new members, and reminds those who have not come within a week.",
-  win_back: "Invites players who have stayed away, twice at the most, and measures it against a holdout.",
-  birthday: "Sends a wish before the birthday.",
-  tier_upgrade: "Congratulates players who have reached a tier.",
-  visit_thanks: "Thanks players the morning after a visit.",
-  big_loss_check_in: "Tells a host about a big loss. It writes to no player.",
-};
 
 interface Setting {
   name: string;
@@ -41,23 +32,24 @@ const RECIPES: readonly { recipe: string; settings: Setting[] }[] = RecipeSettin
 export async function recipesPage(desk: Desk, filled: Filled = { values: {} }): Promise<Response> {
   const { rows } = await desk.list("segments", { select: "id,name", order: "name.asc", limit: 200 });
   const chosen = filled.values instanceof URLSearchParams ? filled.values.get("recipe") : null;
+  const meanings: Readonly<Record<string, string>> = say().journeys.recipes;
   const cards = RECIPES.map(({ recipe, settings }) => {
     const own = recipe === chosen ? filled : { values: {} };
-    return html`<details class="pane"${recipe === chosen ? html` open` : ""}><summary><b>${words(recipe)}</b>. ${MEANINGS[recipe] ?? ""}</summary>${formOf(
+    return html`<details class="pane"${recipe === chosen ? html` open` : ""}><summary><b>${words(recipe)}</b>. ${meanings[recipe] ?? ""}</summary>${formOf(
       desk,
       {
         action: `${PART}/new`,
         filled: own,
         kind: "bare narrow",
-        content: html`<input type="hidden" name="recipe" value="${recipe}">${settings.map((one) => settingField(recipe, one, own, rows))}<div class="acts"><button>Make the draft</button></div>`,
+        content: html`<input type="hidden" name="recipe" value="${recipe}">${settings.map((one) => settingField(recipe, one, own, rows))}<div class="acts"><button>${say().journeys.makeTheDraft}</button></div>`,
       },
     )}</details>`;
   });
   return consolePage(desk, {
     part: PART,
-    above: { path: PART, name: "Journeys" },
-    heading: "New journey",
-    content: html`<p>Start from a usual journey. It becomes a draft: nobody enters it before you publish it.</p><div class="form bare">${cards}</div>`,
+    above: { path: PART, name: say().general.journeys },
+    heading: say().journeys.newJourney,
+    content: html`<p>${say().journeys.startFromUsualJourneyBecomes}</p><div class="form bare">${cards}</div>`,
   });
 }
 
@@ -85,14 +77,14 @@ function settingField(recipe: string, setting: Setting, filled: Filled, segments
   const field = {
     name: `${recipe}.${name}`,
     label: words(name.replace(/_id$/, "")),
-    hint: description ?? "",
+    hint: inEnglish(description ?? ""),
   };
   if (format === "uuid") {
     const options = segments.map((one): Option => [String(one.id), String(one.name)]);
     return select(filled, {
       ...field,
-      label: "Segment",
-      options: [["", "Choose a segment"], ...options],
+      label: say().general.segment,
+      options: [["", say().journeys.chooseASegment], ...options],
       isRequired: true,
     });
   }

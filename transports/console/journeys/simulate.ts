@@ -5,7 +5,8 @@ import type { Desk, Row } from "#transports/console/desk.ts";
 import { input, type Option, select } from "#transports/console/fields.ts";
 import { consolePage, faultText, numbers, tableOf } from "#transports/console/frame.ts";
 import { term } from "#transports/console/terms.ts";
-import { count, counted, timeOf, words } from "#transports/console/values.ts";
+import { labelOf, timeOf, words } from "#transports/console/values.ts";
+import { count, counted, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART } from "./list.ts";
 import type { PlacedNode } from "./node-words.ts";
@@ -37,16 +38,16 @@ export async function simulatePage(desk: Desk): Promise<Response> {
   const query = desk.c.req.query();
   const values = { segment: query.segment ?? ownSegment(journey), days: query.days ?? "30" };
   const options = segments.map((one): Option => [String(one.id), String(one.name)]);
-  const form = html`<form class="form narrow" method="get">${select({ values }, { name: "segment", label: "Players of the segment", options, hint: "At most its first 10,000 players enter." })}${input({ values }, { name: "days", label: "Days", type: "number", hint: "How long the clock runs, at most 90" })}<div class="acts"><button>Simulate</button></div></form>`;
-  const none = html`<div class="empty"><p>A simulation needs the players of a segment. <a href="/console/segments/new">Build a segment first</a></p></div>`;
+  const form = html`<form class="form narrow" method="get">${select({ values }, { name: "segment", label: say().journeys.playersOfTheSegment, options, hint: say().journeys.atMostItsFirst10000 })}${input({ values }, { name: "days", label: say().general.days, type: "number", hint: say().journeys.howLongClockRunsAt })}<div class="acts"><button>${say().journeys.simulate}</button></div></form>`;
+  const none = html`<div class="empty"><p>${say().journeys.simulationNeedsPlayersSegment} <a href="/console/segments/new">${say().journeys.buildASegmentFirst}</a></p></div>`;
   const result = query.segment
     ? await resultOf(desk, { id, segment: query.segment, days: Number(values.days) })
     : "";
   return consolePage(desk, {
     part: PART,
     above: { path: `${PART}/${id}`, name: String(journey.name) },
-    heading: "Simulate",
-    content: html`<p>Real players walk through the draft by a clock of its own, through the real ${term("gate")}. Nothing is written and nothing is sent.</p>${segments.length === 0 ? none : form}${result}`,
+    heading: say().journeys.simulate,
+    content: html`<p>${say().journeys.simulationIntro(term("gate"))}</p>${segments.length === 0 ? none : form}${result}`,
   });
 }
 
@@ -75,10 +76,10 @@ function shownResult(desk: Desk, simulated: Simulated): Html {
   const { timezone } = desk.property;
   const { from, to, barred, left_out, figures, nodes, not_sent, deferred } = simulated;
   const asides = [
-    ...(barred > 0 ? [`${counted(barred, "player")} may not enter.`] : []),
-    ...(left_out > 0 ? [`${counted(left_out, "player")} beyond the first 10,000 were left out.`] : []),
+    ...(barred > 0 ? [say().journeys.mayNotEnter(counted(barred, "player"))] : []),
+    ...(left_out > 0 ? [say().journeys.leftOut(counted(left_out, "player"))] : []),
   ];
-  return html`<div id="simulated" role="status"><h2>From ${timeOf(from, timezone)} to ${timeOf(to, timezone)}</h2>${figuresOf(figures)}${asides.map((text) => html`<p class="soft">${text}</p>`)}${days(simulated)}${kept("Not sent, and why", not_sent)}${kept("Sent later, and why", deferred)}${peaks(simulated, timezone)}<h2>Nodes</h2>${nodesTable(nodes, null)}${ways(simulated, timezone)}</div>`;
+  return html`<div id="simulated" role="status"><h2>${say().journeys.fromTo(timeOf(from, timezone), timeOf(to, timezone))}</h2>${figuresOf(figures)}${asides.map((text) => html`<p class="soft">${text}</p>`)}${days(simulated)}${kept(say().journeys.notSentAndWhy, not_sent)}${kept(say().journeys.sentLaterAndWhy, deferred)}${peaks(simulated, timezone)}<h2>${say().journeys.nodes}</h2>${nodesTable(nodes, null)}${ways(simulated, timezone)}</div>`;
 }
 
 function days({ sends }: Simulated): Html {
@@ -87,12 +88,13 @@ function days({ sends }: Simulated): Html {
   const rows = [...byDay].sort(([one], [other]) => one.localeCompare(other));
   const most = Math.max(1, ...rows.map(([, value]) => value));
   const all = rows.reduce((total, [, value]) => total + value, 0);
-  if (rows.length === 0) return html`<h2>Messages</h2><p>None would go out.</p>`;
-  return html`<h2>${counted(all, "message")}, by day</h2>${bars(
-    "Messages by day",
+  if (rows.length === 0)
+    return html`<h2>${say().general.messages}</h2><p>${say().journeys.noneWouldGoOut}</p>`;
+  return html`<h2>${say().journeys.messagesByDay(counted(all, "message"))}</h2>${bars(
+    say().journeys.messagesOfDays,
     rows.map(([day, value]) => [day, value, day] as const),
     Math.max(most, all),
-    "Day",
+    say().journeys.day,
   )}`;
 }
 
@@ -102,25 +104,25 @@ function kept(heading: string, rows: Simulated["not_sent"]): Html | "" {
     ({ node, reason, messages }) =>
       html`<tr><th scope="row">${node}</th><td>${words(reason)}</td><td class="number">${count(messages)}</td></tr>`,
   );
-  return html`<h2>${heading}</h2>${tableOf(heading, ["Node", "Reason", numbers("Messages")], lines, html``)}`;
+  return html`<h2>${heading}</h2>${tableOf(heading, [say().journeys.node, say().general.reason, numbers(say().general.messages)], lines, html``)}`;
 }
 
 function peaks({ peaks: all, collisions }: Simulated, timezone: string): Html {
   const busiest = all.map(
     ({ channel, at, messages }) =>
-      html`<li>${words(channel)}: ${counted(messages, "message")} in a quarter of an hour, ${timeOf(at, timezone)}</li>`,
+      html`<li>${say().journeys.peakOf(words(channel), counted(messages, "message"), timeOf(at, timezone))}</li>`,
   );
   const same = collisions.map(
     ({ campaign_id, name, at, people }) =>
-      html`<li><a href="/console/campaigns/${campaign_id}">${name}</a> goes to ${counted(people, "of these players", "of these players")} on the same day, ${timeOf(at, timezone)}</li>`,
+      html`<li><a href="/console/campaigns/${campaign_id}">${name}</a> ${say().journeys.goesToSameDay(counted(people, "player"), timeOf(at, timezone))}</li>`,
   );
-  return html`${busiest.length > 0 ? html`<h2>Busiest times</h2><ul>${busiest}</ul>` : ""}${same.length > 0 ? html`<h2>Campaigns on the same days</h2><ul>${same}</ul>` : ""}`;
+  return html`${busiest.length > 0 ? html`<h2>${say().journeys.busiestTimes}</h2><ul>${busiest}</ul>` : ""}${same.length > 0 ? html`<h2>${say().journeys.campaignsOnSameDays}</h2><ul>${same}</ul>` : ""}`;
 }
 
 function ways({ timelines }: Simulated, timezone: string): Html | "" {
   if (timelines.length === 0) return "";
-  return html`<h2>Three players, step by step</h2>${timelines.map(
+  return html`<h2>${say().journeys.threePlayersStepByStep}</h2>${timelines.map(
     ({ player_id, status, steps }) =>
-      html`<details><summary>${player_id}: ${status}, ${counted(steps.length, "step")}</summary><ol>${steps.map(({ node, at }) => html`<li>${node}, ${timeOf(at, timezone)}</li>`)}</ol></details>`,
+      html`<details><summary>${player_id}: ${labelOf(status)}, ${counted(steps.length, "step")}</summary><ol>${steps.map(({ node, at }) => html`<li>${node}, ${timeOf(at, timezone)}</li>`)}</ol></details>`,
   )}`;
 }

@@ -3,6 +3,7 @@ import { invalid } from "#runtime/faults.ts";
 import { WATCHED, type Watched } from "#tools/jobs/versions.ts";
 import type { Desk } from "#transports/console/desk.ts";
 import { mountDesk } from "#transports/console/mount-desk.ts";
+import { streamAnswer } from "#transports/http/event-streams.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
 import type { Live, Subject } from "./watch.ts";
 
@@ -10,7 +11,10 @@ const RECORDS = ["campaign", "job", "journey", "segment"] as const;
 
 /** Mounts the stream that tells an open page when what it shows has changed. */
 export function mountLive(mounting: Mounting, live: Live): void {
-  mountDesk(mounting, "get", "/console/live", async (desk) => streamOf(live, subjectOf(desk)));
+  mountDesk(mounting, "get", "/console/live", async (desk) => {
+    const subject = subjectOf(desk);
+    return streamAnswer((sink) => live.open(subject, sink));
+  });
 }
 
 function subjectOf(desk: Desk): Subject {
@@ -21,26 +25,4 @@ function subjectOf(desk: Desk): Subject {
   const wanted = searchParams.getAll("list");
   const lists = WATCHED.filter((name) => wanted.includes(name)) as Watched[];
   return { propertyId: desk.property.id, userId: desk.user.id, ids, lists };
-}
-
-function streamOf(live: Live, subject: Subject): Response {
-  let leave = (): void => {};
-  const body = new ReadableStream<Uint8Array>({
-    start(controller) {
-      const encoder = new TextEncoder();
-      leave = live.open(subject, {
-        write: (text) => controller.enqueue(encoder.encode(text)),
-        end: () => controller.close(),
-      });
-    },
-    cancel: () => leave(),
-  });
-  return new Response(body, {
-    headers: {
-      "content-type": "text/event-stream",
-      "cache-control": "no-store",
-      "x-accel-buffering": "no",
-      "x-content-type-options": "nosniff",
-    },
-  });
 }

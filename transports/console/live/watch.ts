@@ -1,15 +1,14 @@
-import { Fault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import { shownVersions, versionsOf, type Watched } from "#tools/jobs/versions.ts";
+import {
+  type EventStream,
+  type EventStreams,
+  openEventStreams,
+  say,
+} from "#transports/http/event-streams.ts";
 
-/** One look a property serves all its open pages, so their number costs little. */
 const LOOK_EVERY_MS = 1_000;
-/** Keeps proxies from closing a silent stream. */
 const SILENCE_MS = 15_000;
-/** The browser opens a new one, and its session is checked again. */
-const LONGEST_MS = 5 * 60_000;
-const MOST_STREAMS = 2_000;
-const MOST_OF_ONE = 12;
 
 /** The records and lists that a page shows. */
 export interface Subject {
@@ -19,60 +18,40 @@ export interface Subject {
   lists: readonly Watched[];
 }
 
-interface Stream extends Subject {
-  last: string | null;
-  spokeAt: number;
-  openedAt: number;
-  write(text: string): void;
-  end(): void;
-}
-
 /** The open pages, told when what they show has changed. */
-export interface Live {
-  open(subject: Subject, stream: Pick<Stream, "write" | "end">): () => void;
-  close(): void;
-}
+export type Live = EventStreams<Subject>;
 
 /** Looks once a second for all open pages of this process, and not at all without one. */
-export function openLive(service: Service, every = LOOK_EVERY_MS): Live {
-  const streams = new Set<Stream>();
-  let timer: NodeJS.Timeout | undefined;
-  const end = (stream: Stream): void => {
-    if (streams.delete(stream)) stream.end();
-    if (streams.size > 0) return;
-    clearTimeout(timer);
-    timer = undefined;
-  };
-  const round = async (): Promise<void> => {
-    const now = performance.now();
-    for (const stream of streams) if (now - stream.openedAt > LONGEST_MS) end(stream);
-    for (const [propertyId, those] of Map.groupBy(streams, (stream) => stream.propertyId)) {
-      await tell(service, propertyId, those).catch((error: unknown) =>
-        service.log.debug({ err: error, propertyId }, "a look for open pages failed; the next one follows"),
-      );
-    }
-    timer = streams.size > 0 ? setTimeout(() => void round(), every) : undefined;
-  };
-  return {
-    open(subject, { write, end: close }) {
-      if (streams.size >= MOST_STREAMS) throw new Fault("unavailable", { retryAfter: 60 });
-      const own = [...streams].filter(({ userId }) => userId === subject.userId);
-      if (own.length >= MOST_OF_ONE) end(own[0]!);
-      const now = performance.now();
-      const stream: Stream = { ...subject, last: null, spokeAt: now, openedAt: now, write, end: close };
-      streams.add(stream);
-      timer ??= setTimeout(() => void round(), 0);
-      return () => end(stream);
-    },
-    close() {
-      for (const stream of streams) end(stream);
-    },
-  };
+export function openLive(service: Service, everyMs = LOOK_EVERY_MS): Live {
+  return openEventStreams<Subject>({
+    everyMs,
+    silenceMs: SILENCE_MS,
+    longestMs: 5 * 60_000,
+    most: 2_000,
+    mostOfOne: 12,
+    ownerOf: ({ userId }) => userId,
+    tell: (streams, end) => tell(service, streams, end),
+    log: service.log,
+  });
 }
 
-async function tell(service: Service, propertyId: string, streams: readonly Stream[]): Promise<void> {
-  const ids = [...new Set(streams.flatMap((stream) => stream.ids))];
-  const lists = [...new Set(streams.flatMap((stream) => stream.lists))];
+type Stream = EventStream<Subject>;
+
+/** Tells each page when it has changed. Ends those of people who do not work in the property any more. */
+async function tell(
+  service: Service,
+  streams: readonly Stream[],
+  end: (stream: Stream) => void,
+): Promise<void> {
+  const staying: Stream[] = [];
+  for (const stream of streams) {
+    if (await worksThere(service, stream.subject)) staying.push(stream);
+    else end(stream);
+  }
+  if (staying.length === 0) return;
+  const { propertyId } = staying[0]!.subject;
+  const ids = [...new Set(staying.flatMap(({ subject }) => subject.ids))];
+  const lists = [...new Set(staying.flatMap(({ subject }) => subject.lists))];
   const versions = await service.db.asProperty(
     propertyId,
     async (sql) => {
@@ -81,12 +60,23 @@ async function tell(service: Service, propertyId: string, streams: readonly Stre
     },
     { readOnly: true },
   );
-  for (const stream of streams) say(stream, seenBy(stream, versions));
+  for (const stream of staying) {
+    // The first look is the page as it was read a moment ago, so it is told too: a change in between is not lost.
+    const seen = seenBy(stream.subject, versions);
+    say(stream, { event: "event: changed\ndata: \n\n", seen, silenceMs: SILENCE_MS });
+  }
+}
+
+/** Whether the person still has the property: from the cache of users, where nothing has changed. */
+async function worksThere({ directory }: Service, { userId, propertyId }: Subject): Promise<boolean> {
+  const user = await directory.user(userId);
+  const has = user?.memberships.some(({ property_id }) => property_id === propertyId) ?? false;
+  return has || user?.is_platform_admin === true;
 }
 
 /** All versions of what the page shows, as one text. */
 function seenBy(
-  { ids, lists }: Stream,
+  { ids, lists }: Subject,
   { resources, others }: { resources: ReadonlyMap<string, string>; others: ReadonlyMap<string, string> },
 ): string {
   const named = ids.map((id) => [
@@ -95,14 +85,4 @@ function seenBy(
     others.get(id),
   ]);
   return JSON.stringify([named, lists.map((name) => others.get(name))]);
-}
-
-/** The first look is the page as it was read a moment ago, so it is told too: a change in between is not lost. */
-function say(stream: Stream, seen: string): void {
-  const now = performance.now();
-  const isNews = seen !== stream.last;
-  if (!isNews && now - stream.spokeAt < SILENCE_MS) return;
-  stream.write(isNews ? "event: changed\ndata: \n\n" : ":\n\n");
-  stream.last = seen;
-  stream.spokeAt = now;
 }

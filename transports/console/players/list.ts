@@ -4,6 +4,7 @@ import { consolePage, numbers, tableOf } from "#transports/console/frame.ts";
 import { onward } from "#transports/console/paging.ts";
 import { term } from "#transports/console/terms.ts";
 import { chip, shown, timeOf } from "#transports/console/values.ts";
+import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 
 export const PART = "/console/players";
@@ -20,15 +21,26 @@ export async function playersPage(desk: Desk): Promise<Response> {
   });
   const empty =
     wanted === ""
-      ? html`<p>There are no players yet. A file of players brings them in.</p><p><a class="button" href="/console/imports/new">Import players</a></p>`
-      : html`<p>No player has ${wanted}. Give the whole player id, email or phone.</p>`;
-  const head = ["Player", "Name", "Email", "Phone", "Tier", numbers(term("adt")), "Status", "Since"];
-  const search = html`<form class="search" method="get" action="${PART}" role="search"><label for="q">Player id, email or phone</label><input id="q" name="q" type="search" maxlength="320" value="${wanted}"><button class="quiet small">Find</button></form>`;
+      ? html`<p>${say().players.thereAreNoPlayersYet}</p><p><a class="button" href="/console/imports/new">${say().general.importPlayers}</a></p>`
+      : html`<p>${say().players.nobodyHas(wanted)}</p>`;
+  const head = [
+    say().general.player,
+    say().general.name,
+    say().general.email,
+    say().general.phone,
+    say().general.tier,
+    numbers(term("adt")),
+    say().general.status,
+    say().general.since,
+  ];
+  const search = html`<form class="search" method="get" action="${PART}" role="search"><label for="q">${say().players.playerIdEmailOrPhone}</label><input id="q" name="q" type="search" maxlength="320" value="${wanted}"><button class="quiet small">${say().players.find}</button></form>`;
   return consolePage(desk, {
     part: PART,
-    heading: "Players",
-    actions: desk.canWrite ? html`<a class="button" href="/console/imports/new">Import players</a>` : "",
-    content: html`${search}${tableOf("Players", head, rows.map(rowOf(property.timezone)), empty)}${onward(c, next)}`,
+    heading: say().general.players,
+    actions: desk.canWrite
+      ? html`<a class="button" href="/console/imports/new">${say().general.importPlayers}</a>`
+      : "",
+    content: html`${search}${tableOf(say().general.players, head, rows.map(rowOf(property.timezone)), empty)}${onward(c, next)}`,
   });
 }
 

@@ -5,8 +5,9 @@ import { figures } from "#transports/console/bars.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { actButton, formOf, input, type Option, select } from "#transports/console/fields.ts";
 import { consolePage } from "#transports/console/frame.ts";
-import { redirect } from "#transports/console/sign-in.ts";
+import { redirect } from "#transports/console/signed-out.ts";
 import { words } from "#transports/console/values.ts";
+import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART } from "./list.ts";
 
@@ -14,20 +15,23 @@ import { PART } from "./list.ts";
 export function personalSection(desk: Desk, player: Row): Html {
   const path = `${PART}/${player.id}`;
   const filled = { values: {} };
-  const channels: Option[] = [["all", "Every channel"], ...CHANNELS.map((one): Option => [one, words(one)])];
+  const channels: Option[] = [
+    ["all", say().general.everyChannel],
+    ...CHANNELS.map((one): Option => [one, words(one)]),
+  ];
   const stop = formOf(desk, {
     action: `${path}/stop`,
     filled,
     kind: "bare",
-    content: html`${select(filled, { name: "channel", label: "Channel", options: channels })}${input(filled, { name: "reason", label: "What they said", most: 500, hint: "Such as: asked at the desk. It is kept with the refusal." })}<div class="acts"><button class="quiet small">Record the refusal</button></div>`,
+    content: html`${select(filled, { name: "channel", label: say().general.channel, options: channels })}${input(filled, { name: "reason", label: say().players.whatTheySaid, most: 500, hint: say().players.suchAsAskedAtDesk })}<div class="acts"><button class="quiet small">${say().players.recordTheRefusal}</button></div>`,
   });
   const erase = formOf(desk, {
     action: `${path}/erase`,
     filled,
     kind: "bare",
-    content: html`${input(filled, { name: "confirm", label: html`Write ${player.player_id} to confirm`, isRequired: true, most: 200 })}<div class="acts"><button class="grave small">Erase for good</button></div>`,
+    content: html`${input(filled, { name: "confirm", label: html`${say().players.writeToConfirm(String(player.player_id))}`, isRequired: true, most: 200 })}<div class="acts"><button class="grave small">${say().players.eraseForGood}</button></div>`,
   });
-  return html`<h2>If the person asks</h2><div class="two"><section class="pane"><h3>To hear no more</h3><p class="soft">From now on no message goes to them, and those that wait are cancelled.</p>${stop}</section><section class="pane"><h3>For a copy of their data</h3><p class="soft">One file with all that is kept of them. The export itself is recorded.</p>${actButton(desk, `${path}/export`, "Export the data")}<details><summary>To be erased…</summary><p>All data of the person goes. Consents and sends stay without the person, as the law demands. It cannot be undone.</p>${erase}</details></section></div>`;
+  return html`<h2>${say().players.ifThePersonAsks}</h2><div class="two"><section class="pane"><h3>${say().players.toHearNoMore}</h3><p class="soft">${say().players.fromNowOnNoMessage}</p>${stop}</section><section class="pane"><h3>${say().players.forCopyTheirData}</h3><p class="soft">${say().players.oneFileWithAllThat}</p>${actButton(desk, `${path}/export`, say().players.exportTheData)}<details><summary>${say().players.erasureOpens}</summary><p>${say().players.allDataPersonGoesConsents}</p>${erase}</details></section></div>`;
 }
 
 /** Records that the player wants no more messages. */
@@ -73,8 +77,8 @@ export async function erasePlayer(desk: Desk): Promise<Response> {
   const sum = (rows: Record<string, number>) => Object.values(rows).reduce((total, one) => total + one, 0);
   return consolePage(desk, {
     part: PART,
-    above: { path: PART, name: "Players" },
-    heading: "The player is erased",
-    content: html`<p class="said" role="status">All data of the person is gone.</p>${figures({ rows_removed: sum(erased.deleted), rows_kept_without_the_person: sum(erased.anonymized) })}<p><a href="/console/records/privacy_requests">The privacy requests</a></p>`,
+    above: { path: PART, name: say().general.players },
+    heading: say().players.erasedHeading,
+    content: html`<p class="said" role="status">${say().players.allDataPersonGone}</p>${figures({ rows_removed: sum(erased.deleted), rows_kept_without_the_person: sum(erased.anonymized) })}<p><a href="/console/records/privacy_requests">${say().players.thePrivacyRequests}</a></p>`,
   });
 }

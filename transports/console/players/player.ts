@@ -2,6 +2,7 @@ import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { consolePage, tableOf } from "#transports/console/frame.ts";
 import { chip, fieldsOf, shown, timeOf } from "#transports/console/values.ts";
+import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART } from "./list.ts";
 import { personalSection } from "./personal.ts";
@@ -20,10 +21,10 @@ export async function playerPage(desk: Desk): Promise<Response> {
   const name = [player.first_name, player.last_name].filter(Boolean).join(" ");
   return consolePage(desk, {
     part: PART,
-    above: { path: PART, name: "Players" },
-    heading: name || String(player.player_id ?? "Player"),
+    above: { path: PART, name: say().general.players },
+    heading: name || String(player.player_id ?? say().general.player),
     states: html`${chip(String(player.status))} ${player.tier ?? ""} <span>${player.player_id ?? ""}</span>`,
-    content: html`${verdicts}${consents}${timeline}<h2>Record</h2>${fieldsOf(player, desk.property.timezone)}${desk.canWrite ? personalSection(desk, player) : ""}`,
+    content: html`${verdicts}${consents}${timeline}<h2>${say().general.record}</h2>${fieldsOf(player, desk.property.timezone)}${desk.canWrite ? personalSection(desk, player) : ""}`,
   });
 }
 
@@ -33,10 +34,16 @@ async function consentsSection(desk: Desk, id: string): Promise<Html> {
     order: "occurred_at.desc",
     limit: 20,
   });
-  const head = ["Time", "Channel", "Action", "Source", "Text"];
+  const head = [
+    say().general.time,
+    say().general.channel,
+    say().general.action,
+    say().general.source,
+    say().players.text,
+  ];
   const lines = rows.map(consentRow(desk.property.timezone));
-  const empty = html`<p>Nothing is recorded: this player was never asked. Consents come by imports, the preferences page, or consent_record.</p>`;
-  return html`<h2>Consents</h2><p><a href="/console/players/${id}/consents">All of them, to print for a regulator</a></p>${tableOf("Consents", head, lines, empty)}`;
+  const empty = html`<p>${say().players.nothingRecordedThisPlayerWas}</p>`;
+  return html`<h2>${say().general.consents}</h2><p><a href="/console/players/${id}/consents">${say().players.allThemToPrintFor}</a></p>${tableOf(say().general.consents, head, lines, empty)}`;
 }
 
 function consentRow(timezone: string) {

@@ -1,7 +1,9 @@
 import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { iconOf } from "#transports/console/icons.ts";
-import { chip, timeOf, words } from "#transports/console/values.ts";
+import { chip, labelOf, timeOf, words } from "#transports/console/values.ts";
+import type { Part } from "#transports/console/words/part.ts";
+import { inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 
 const EACH = 20;
@@ -26,28 +28,28 @@ const SOURCES: readonly { table: string; at: string; icon: string; text(row: Row
     at: "created_at",
     icon: "/console/campaigns",
     text: (row) =>
-      html`<a href="/console/messages/${row.id}">Message by ${row.channel}</a> ${chip(String(row.status))} ${whyNot(row)}${row.campaign_id ? html` <a href="/console/campaigns/${row.campaign_id}">Its campaign</a>` : " A test."}`,
+      html`<a href="/console/messages/${row.id}">${say().players.messageOf(labelOf(String(row.channel)))}</a> ${chip(String(row.status))} ${whyNot(row)}${row.campaign_id ? html` <a href="/console/campaigns/${row.campaign_id}">${say().players.itsCampaign}</a>` : say().players.aTest}`,
   },
   {
     table: "consent_records",
     at: "occurred_at",
     icon: "/console/players",
     text: ({ channel, action, consent_source }) =>
-      html`Consent for ${channel} ${chip(String(action))}${consent_source ? ` at ${consent_source}` : ""}`,
+      html`${say().players.consentForThen(labelOf(String(channel)), chip(String(action)), consent_source ? say().players.atSource(String(consent_source)) : "")}`,
   },
   {
     table: "journey_enrollments",
     at: "created_at",
     icon: "/console/journeys",
     text: ({ journey_id, status, node, exit_reason }) =>
-      html`Entered <a href="/console/journeys/${journey_id}">a journey</a> ${chip(String(status))}${status === "active" ? `, now at ${node}` : exit_reason ? `, ${words(String(exit_reason)).toLowerCase()}` : ""}`,
+      html`${say().players.entered} <a href="/console/journeys/${journey_id}">${say().players.aJourney}</a> ${chip(String(status))}${status === "active" ? say().players.nowAt(String(node)) : exit_reason ? `, ${labelOf(String(exit_reason))}` : ""}`,
   },
   {
     table: "game_plays",
     at: "created_at",
     icon: "dot",
     text: ({ outcome, status, game_id }) =>
-      html`Played <a href="/console/records/games/${game_id}">a game</a> ${chip(String(outcome))} ${words(String(status)).toLowerCase()}`,
+      html`${say().players.played} <a href="/console/records/games/${game_id}">${say().players.aGame}</a> ${chip(String(outcome))} ${labelOf(String(status))}`,
   },
 ];
 
@@ -68,12 +70,12 @@ export async function timelineSection(desk: Desk, playerId: string): Promise<Htm
       ({ at, icon, text }) =>
         html`<li>${iconOf(icon)}<div><p>${text}</p><p class="soft">${timeOf(at, timezone)}</p></div></li>`,
     );
-  const more = html`<p class="soft">All of it: ${SOURCES.map(({ table }) => html`<a href="/console/records/${table}?column=player_id&amp;operator=eq&amp;value=${playerId}">${words(table)}</a> `)}</p>`;
+  const more = html`<p class="soft">${say().players.allOfIt(html`${SOURCES.map(({ table }) => html`<a href="/console/records/${table}?column=player_id&amp;operator=eq&amp;value=${playerId}">${words(table)}</a> `)}`)}</p>`;
   const list =
     items.length > 0
       ? html`<ol class="timeline">${items}</ol>`
-      : html`<p>Nothing is known of this player beyond the record. Events come from the casino's own systems.</p>`;
-  return html`<h2>Timeline</h2><section class="pane">${list}${items.length > 0 ? more : ""}</section>`;
+      : html`<p>${say().players.nothingKnownThisPlayerBeyond}</p>`;
+  return html`<h2>${say().players.timeline}</h2><section class="pane">${list}${items.length > 0 ? more : ""}</section>`;
 }
 
 function detailsOf(properties: unknown): Html | "" {
@@ -82,8 +84,8 @@ function detailsOf(properties: unknown): Html | "" {
   return html`<span class="soft">${pairs.map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : value}`).join(", ")}</span>`;
 }
 
-function whyNot({ skip_reasons, error_message }: Row): string {
+function whyNot({ skip_reasons, error_message }: Row): Part {
   const reasons = (skip_reasons as string[] | null) ?? [];
-  if (reasons.length > 0) return `left out: ${reasons.map((one) => one.replaceAll("_", " ")).join(", ")}.`;
-  return error_message ? `${error_message}.` : "";
+  if (reasons.length > 0) return say().players.leftOutFor(reasons.map(labelOf).join(", "));
+  return error_message ? inEnglish(`${error_message}.`) : "";
 }

@@ -1,9 +1,11 @@
 import { html } from "hono/html";
 import { CHANNELS } from "#tools/compliance/channels.ts";
+import { reasonWords } from "#transports/console/campaigns/reasons.ts";
 import type { Desk } from "#transports/console/desk.ts";
 import { tableOf } from "#transports/console/frame.ts";
 import { term } from "#transports/console/terms.ts";
-import { chip, shown, timeOf, words } from "#transports/console/values.ts";
+import { chip, labelOf, shown, timeOf, words } from "#transports/console/values.ts";
+import { inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 
 interface Rule {
@@ -27,22 +29,22 @@ export async function verdictsSection(desk: Desk, playerId: string): Promise<Htm
     channels.map((channel) => desk.run<Verdict>("explain_eligibility", { playerId, channel })),
   );
   const rows = verdicts.map(rowOf(desk.property.timezone));
-  return html`<h2>May we contact this player?</h2><p class="soft">The verdict of the ${term("gate")} now. Every message is checked by the same rules.</p>${tableOf("Verdicts by channel", ["Channel", "Verdict", "Why"], rows, html``)}`;
+  return html`<h2>${say().players.mayWeContactThisPlayer}</h2><p class="soft">${say().players.verdictOf(term("gate"))}</p>${tableOf(say().players.verdictsByChannel, [say().general.channel, say().players.verdict, say().general.why], rows, html``)}`;
 }
 
 function rowOf(timezone: string) {
   return ({ channel, allowed, defer, rules }: Verdict): Html => {
     const bars = rules.filter(({ result }) => result === "blocks");
-    const until = defer?.retry_at ? html` until ${timeOf(defer.retry_at, timezone)}` : "";
+    const until = defer?.retry_at ? html` ${say().general.untilThat(timeOf(defer.retry_at, timezone))}` : "";
     const waits =
       allowed && defer
-        ? html`<p>A message waits${until}: ${defer.reasons.map((one) => words(one).toLowerCase()).join(", ")}.</p>`
+        ? html`<p>${say().players.messageWaits(until, defer.reasons.map((one) => labelOf(one)).join(", "))}</p>`
         : "";
     const verdict = allowed ? (defer ? "later" : "yes") : "no";
-    return html`<tr><th scope="row">${words(channel)}</th><td>${chip(verdict)}</td><td>${bars.map((one) => html`<p>${one.meaning}${one.records.map((record) => recordOf(record, timezone))}</p>`)}${waits}</td></tr>`;
+    return html`<tr><th scope="row">${words(channel)}</th><td>${chip(verdict)}</td><td>${bars.map((one) => html`<p>${reasonWords(one.rule) || inEnglish(one.meaning)}${one.records.map((record) => recordOf(record, timezone))}</p>`)}${waits}</td></tr>`;
   };
 }
 
 function recordOf({ table, id, what, since }: Rule["records"][number], timezone: string): Html {
-  return html` <a href="/console/records/${table}/${id}">${what ?? words(table)}${since ? html`, ${shown(since, timezone)}` : ""}</a>`;
+  return html` <a href="/console/records/${table}/${id}">${what === null ? words(table) : labelOf(what)}${since ? html`, ${shown(since, timezone)}` : ""}</a>`;
 }

@@ -7,24 +7,17 @@ import type { Desk } from "#transports/console/desk.ts";
 import { consolePage, tableOf } from "#transports/console/frame.ts";
 import { onward } from "#transports/console/paging.ts";
 import { transcriptOf } from "#transports/console/transcript.ts";
-import { fieldsOf, shown, words } from "#transports/console/values.ts";
+import { fieldName, fieldsOf, shown, words } from "#transports/console/values.ts";
+import { inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
-
-const OPERATORS = {
-  eq: "is",
-  neq: "is not",
-  gte: "is at least",
-  lte: "is at most",
-  ilike: "is like (% for any text)",
-} as const;
 
 const PART = "/console/records";
 
 /** The tables that can be listed, by the domains of the catalog. */
 export async function tablesPage(desk: Desk, catalog: Catalog): Promise<Response> {
   const tables = listed(catalog);
-  const content = html`<ul class="tables">${tables.map(({ name, description }) => html`<li><a href="${PART}/${name}">${words(name)}</a><p class="soft">${description.split(". ")[0]}</p></li>`)}</ul>`;
-  return consolePage(desk, { part: PART, heading: "Records", content });
+  const content = html`<ul class="tables">${tables.map(({ name, description }) => html`<li><a href="${PART}/${name}">${words(name)}</a><p class="soft">${inEnglish(description.split(". ")[0]!)}</p></li>`)}</ul>`;
+  return consolePage(desk, { part: PART, heading: say().records.records, content });
 }
 
 /** The rows of one table, newest first, by one filter. */
@@ -43,11 +36,11 @@ export async function tablePage(desk: Desk, catalog: Catalog): Promise<Response>
   const columns = listedColumns(table).filter((name) => name !== "id");
   const lines = rows.map(
     (row) =>
-      html`<tr><th scope="row"><a href="${PART}/${table.name}/${row.id}" aria-label="Open ${row.id}">Open</a></th>${columns.map((name) => html`<td>${shown(row[name], property.timezone, name)}</td>`)}</tr>`,
+      html`<tr><th scope="row"><a href="${PART}/${table.name}/${row.id}" aria-label="${say().records.openRecord(String(row.id))}">${say().general.open}</a></th>${columns.map((name) => html`<td>${shown(row[name], property.timezone, name)}</td>`)}</tr>`,
   );
-  const empty = html`<p>${value === "" ? "There is nothing here yet." : "Nothing here fits the filter."}</p>`;
-  const content = html`<p class="soft">${table.description}</p>${filterForm(table, { column, operator, value })}${status === "" ? "" : html`<p>Only those whose status is ${status}.</p>`}${tableOf(words(table.name), ["Record", ...columns.map(words)], lines, empty)}${onward(c, next)}`;
-  const above = { path: PART, name: "Records" };
+  const empty = html`<p>${value === "" ? say().records.thereNothingHereYet : say().records.nothingHereFitsFilter}</p>`;
+  const content = html`<p class="soft">${inEnglish(table.description)}</p>${filterForm(table, { column, operator, value })}${status === "" ? "" : html`<p>${say().records.onlyWithStatus(status)}</p>`}${tableOf(words(table.name), [say().general.record, ...columns.map(fieldName)], lines, empty)}${onward(c, next)}`;
+  const above = { path: PART, name: say().records.records };
   return consolePage(desk, { part: PART, above, heading: words(table.name), content });
 }
 
@@ -58,7 +51,7 @@ export async function recordPage(desk: Desk, catalog: Catalog): Promise<Response
   const above = { path: `${PART}/${table.name}`, name: words(table.name) };
   const { transcript, ...fields } = row;
   const content = Array.isArray(transcript)
-    ? html`<h2>Transcript</h2>${transcriptOf(transcript)}<h2>Record</h2>${fieldsOf(fields, desk.property.timezone)}`
+    ? html`<h2>${say().general.transcript}</h2>${transcriptOf(transcript)}<h2>${say().general.record}</h2>${fieldsOf(fields, desk.property.timezone)}`
     : fieldsOf(row, desk.property.timezone);
   return consolePage(desk, { part: PART, above, heading: String(row.name ?? words(table.noun)), content });
 }
@@ -87,5 +80,5 @@ function filterForm(table: Table, filter: Filter): Html {
   const choice = (value: string, text: string, chosen: string) =>
     html`<option value="${value}"${value === chosen ? html` selected` : ""}>${text}</option>`;
   const columns = Object.keys(readableOf(table).columns);
-  return html`<form class="search" method="get" role="search"><label for="column">Column</label><select id="column" name="column">${columns.map((name) => choice(name, words(name), filter.column))}</select><label for="operator" class="unseen">Comparison</label><select id="operator" name="operator">${Object.entries(OPERATORS).map(([name, text]) => choice(name, text, filter.operator))}</select><label for="value" class="unseen">Value</label><input id="value" name="value" maxlength="320" value="${filter.value}"><button class="small">Filter</button></form>`;
+  return html`<form class="search" method="get" role="search"><label for="column">${say().general.column}</label><select id="column" name="column">${columns.map((name) => choice(name, words(name), filter.column))}</select><label for="operator" class="unseen">${say().records.comparison}</label><select id="operator" name="operator">${Object.entries(say().records.operators).map(([name, text]) => choice(name, text, filter.operator))}</select><label for="value" class="unseen">${say().records.value}</label><input id="value" name="value" maxlength="320" value="${filter.value}"><button class="small">${say().records.filter}</button></form>`;
 }

@@ -4,8 +4,8 @@ import type { Group } from "#tools/segments/rules/compile.ts";
 import type { Desk } from "#transports/console/desk.ts";
 import { area, formOf, input } from "#transports/console/fields.ts";
 import { consolePage, faultText } from "#transports/console/frame.ts";
-import { redirect } from "#transports/console/sign-in.ts";
-import { words } from "#transports/console/values.ts";
+import { redirect } from "#transports/console/signed-out.ts";
+import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { type Choices, choicesOf } from "./choices.ts";
 import { changed, type Draft, draftIn, draftOf, NEW_DRAFT, rulesOf } from "./draft.ts";
@@ -25,9 +25,9 @@ export async function editSegmentPage(desk: Desk): Promise<Response> {
   const segment = await desk.run("get_segment", { id });
   const draft = draftOf(segment);
   if (draft) return builderPage(desk, { draft, act: "count", segment: { id, name: String(segment.name) } });
-  const content = html`<div class="note"><p>The rules of this segment nest deeper than this form shows. Change them by an agent or the API: update_segment.</p></div>`;
+  const content = html`<div class="note"><p>${say().segments.rulesThisSegmentNestDeeper}</p></div>`;
   const above = { path: `${PART}/${id}`, name: String(segment.name) };
-  return consolePage(desk, { part: PART, above, heading: "Change the rules", content });
+  return consolePage(desk, { part: PART, above, heading: say().segments.changeTheRules, content });
 }
 
 /** Does what the pressed button says: one rule more or less, a count, or keeps the segment. */
@@ -64,18 +64,21 @@ interface Shown {
 async function builderPage(desk: Desk, { draft, act, segment, fault }: Shown): Promise<Response> {
   const choices = await choicesOf(desk);
   const rules = rulesOf(draft, choices.typeOf);
-  const effect = act === "" ? html`<p class="soft">Press Count.</p>` : await effectOf(desk, rules, act);
+  const effect =
+    act === "" ? html`<p class="soft">${say().segments.pressCount}</p>` : await effectOf(desk, rules, act);
   const filled = { values: { name: draft.name, description: draft.description }, fault };
   const form = formOf(desk, {
     action: segment ? `${PART}/${segment.id}/edit` : `${PART}/new`,
     filled,
     kind: "bare builder",
-    content: html`<div class="two aside"><div class="form">${input(filled, { name: "name", label: "Name", most: 200, placeholder: "Gold, away for 60 days" })}<div id="rules" data-shown="rules" class="form bare">${groupsOf(draft, choices)}</div>${area(filled, { name: "description", label: "Note", rows: 2, hint: "For your colleagues" })}<div class="acts"><button name="do" value="save">Save the segment</button><button class="quiet" name="do" value="count">Count</button><button class="quiet" name="do" value="reach">Who can be reached</button></div></div><div><section class="pane" aria-live="polite"><h2>In words</h2><div id="effect" data-shown="always">${rulesInWords(rules, choices.names)}${effect}</div></section></div></div>`,
+    content: html`<div class="two aside"><div class="form">${input(filled, { name: "name", label: say().general.name, most: 200, placeholder: say().segments.goldAwayFor60Days })}<div id="rules" data-shown="rules" class="form bare">${groupsOf(draft, choices)}</div>${area(filled, { name: "description", label: say().segments.note, rows: 2, hint: say().segments.forYourColleagues })}<div class="acts"><button name="do" value="save">${say().segments.saveTheSegment}</button><button class="quiet" name="do" value="count">${say().segments.count}</button><button class="quiet" name="do" value="reach">${say().segments.whoCanBeReached}</button></div></div><div><section class="pane" aria-live="polite"><h2>${say().segments.inWords}</h2><div id="effect" data-shown="always">${rulesInWords(rules, choices.names)}${effect}</div></section></div></div>`,
   });
   return consolePage(desk, {
     part: PART,
-    above: segment ? { path: `${PART}/${segment.id}`, name: segment.name } : { path: PART, name: "Segments" },
-    heading: segment ? "Change the rules" : "New segment",
+    above: segment
+      ? { path: `${PART}/${segment.id}`, name: segment.name }
+      : { path: PART, name: say().segments.segments },
+    heading: segment ? say().segments.changeTheRules : say().segments.newSegment,
     content: html`<div data-builder>${form}</div>`,
   });
 }
@@ -85,7 +88,7 @@ async function effectOf(desk: Desk, rules: Group, act: string): Promise<Html> {
   try {
     const players = await playersSection(desk, rules);
     if (act !== "reach") return players;
-    return html`${players}<h2>By email</h2>${await reachSection(desk, { ...rules, channel: "email", path: null })}`;
+    return html`${players}<h2>${say().segments.byEmail}</h2>${await reachSection(desk, { ...rules, channel: "email", path: null })}`;
   } catch (error) {
     const fault = toFault(error);
     if (fault.status >= 500) throw fault;
@@ -96,13 +99,13 @@ async function effectOf(desk: Desk, rules: Group, act: string): Promise<Html> {
 function groupsOf({ logic, groups }: Draft, choices: Choices): Html {
   const joined =
     groups.length > 1
-      ? html`<div class="field"><label for="logic">The groups</label>${logicSelect("logic", logic, ["all of the groups", "any of the groups"])}</div>`
+      ? html`<div class="field"><label for="logic">${say().segments.theGroups}</label>${logicSelect("logic", logic, [say().segments.allOfTheGroups, say().segments.anyOfTheGroups])}</div>`
       : "";
   const fieldsets = groups.map(
     ({ logic: own, rules }, group) =>
-      html`<fieldset><legend>${groups.length > 1 ? `Group ${group + 1}` : "Rules"}</legend>${rules.length > 1 ? html`<div class="field"><label class="unseen" for="g${group}.logic">How the rules join</label>${logicSelect(`g${group}.logic`, own, ["All of these rules", "Any of these rules"])}</div>` : ""}<ol class="rules">${rules.map((rule, place) => ruleFields({ rule, group, place, choices }))}</ol><div class="acts"><button class="quiet" name="do" value="rule:${group}">Add a rule</button></div></fieldset>`,
+      html`<fieldset><legend>${groups.length > 1 ? say().segments.groupNumber(group + 1) : say().general.rules}</legend>${rules.length > 1 ? html`<div class="field"><label class="unseen" for="g${group}.logic">${say().segments.howTheRulesJoin}</label>${logicSelect(`g${group}.logic`, own, [say().segments.allOfTheseRules, say().segments.anyOfTheseRules])}</div>` : ""}<ol class="rules">${rules.map((rule, place) => ruleFields({ rule, group, place, choices }))}</ol><div class="acts"><button class="quiet" name="do" value="rule:${group}">${say().general.addARule}</button></div></fieldset>`,
   );
-  return html`${fieldsets}${joined}<div><button class="plain-button" name="do" value="group">${words("add a group of rules")}</button></div>`;
+  return html`${fieldsets}${joined}<div><button class="plain-button" name="do" value="group">${say().segments.addAGroupOfRules}</button></div>`;
 }
 
 function logicSelect(name: string, chosen: string, texts: readonly [string, string]): Html {

@@ -2,7 +2,8 @@ import { CHANNELS } from "#tools/compliance/channels.ts";
 import { describeFields } from "#tools/segments/rules/compile.ts";
 import type { Desk } from "#transports/console/desk.ts";
 import type { Option } from "#transports/console/fields.ts";
-import { fieldWords, OPERATOR_WORDS } from "./words.ts";
+import { say } from "#transports/console/words/say.ts";
+import { fieldWords, operatorWords } from "./words.ts";
 
 /** The fields that the form offers, and their types. */
 export interface Choices {
@@ -41,13 +42,15 @@ export async function choicesOf(desk: Desk): Promise<Choices> {
   const consents = CHANNELS.map(
     (channel): Option => [`consent.${channel}`, fieldWords(`consent.${channel}`)],
   );
-  const inSegments = [...names].map(([id, name]): Option => [`segment.${id}`, `In the segment ${name}`]);
+  const inSegments = [...names].map(
+    ([id, name]): Option => [`segment.${id}`, say().segments.inSegment(name)],
+  );
   const groups = [
-    { name: "Player", options: COLUMNS.map((name): Option => [name, fieldWords(name)]) },
-    { name: "Own fields", options: own.map(({ field, label }): Option => [field, label]) },
-    { name: "Events", options: [["event", "Number of events"] as Option] },
-    { name: "Consent", options: consents },
-    { name: "Segments", options: inSegments },
+    { name: say().general.player, options: COLUMNS.map((name): Option => [name, fieldWords(name)]) },
+    { name: say().segments.ownFields, options: own.map(({ field, label }): Option => [field, label]) },
+    { name: say().segments.events, options: [["event", say().segments.numberOfEvents] as Option] },
+    { name: say().general.consent, options: consents },
+    { name: say().segments.segments, options: inSegments },
   ];
   return {
     groups: groups.filter(({ options }) => options.length > 0),
@@ -83,5 +86,5 @@ export function operatorsOf(field: string, type: string, current: string): Optio
   const usual = OPERATORS[type] ?? OPERATORS.text!;
   const names = field === "tier" ? ["in", "gte", "lte", ...usual.filter((one) => one !== "in")] : usual;
   const all = current === "" || names.includes(current) ? names : [...names, current];
-  return all.map((name) => [name, OPERATOR_WORDS[name] ?? name.replaceAll("_", " ")]);
+  return all.map((name) => [name, operatorWords(name)]);
 }

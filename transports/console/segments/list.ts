@@ -3,6 +3,7 @@ import type { Desk, Row } from "#transports/console/desk.ts";
 import { consolePage, numbers, tableOf } from "#transports/console/frame.ts";
 import { onward } from "#transports/console/paging.ts";
 import { chip, shown } from "#transports/console/values.ts";
+import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 
 export const PART = "/console/segments";
@@ -15,13 +16,19 @@ export async function segmentsPage(desk: Desk): Promise<Response> {
     limit: 50,
     cursor: c.req.query("cursor") ?? "",
   });
-  const empty = html`<p>There is no segment yet. A segment is a saved audience, such as Gold players who have not come for 60 days.</p>${canWrite ? html`<p><a class="button" href="${PART}/new">Build the first segment</a></p>` : ""}`;
-  const head = ["Segment", "Type", numbers("Players"), "Counted", "State"];
-  const table = tableOf("Segments", head, rows.map(rowOf(property.timezone)), empty);
+  const empty = html`<p>${say().segments.thereNoSegmentYetSegment}</p>${canWrite ? html`<p><a class="button" href="${PART}/new">${say().segments.buildTheFirstSegment}</a></p>` : ""}`;
+  const head = [
+    say().general.segment,
+    say().segments.type,
+    numbers(say().general.players),
+    say().segments.counted,
+    say().general.state,
+  ];
+  const table = tableOf(say().segments.segments, head, rows.map(rowOf(property.timezone)), empty);
   return consolePage(desk, {
     part: PART,
-    heading: "Segments",
-    actions: canWrite ? html`<a class="button" href="${PART}/new">New segment</a>` : "",
+    heading: say().segments.segments,
+    actions: canWrite ? html`<a class="button" href="${PART}/new">${say().segments.newSegment}</a>` : "",
     content: html`<div id="live" class="live" data-live="/console/live?list=segments">${table}${onward(c, next)}</div>`,
   });
 }

@@ -1,11 +1,12 @@
 import { html } from "hono/html";
 import { MESSAGE_CHANNELS } from "#tools/templates/channels.ts";
 import { bars, tiles } from "#transports/console/bars.ts";
-import { REASONS } from "#transports/console/campaigns/reasons.ts";
+import { reasonWords } from "#transports/console/campaigns/reasons.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { numbers, tableOf } from "#transports/console/frame.ts";
 import { term } from "#transports/console/terms.ts";
-import { chip, count, shown, words } from "#transports/console/values.ts";
+import { chip, labelOf, shown, words } from "#transports/console/values.ts";
+import { count, inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 
 interface Preview {
@@ -30,14 +31,20 @@ export async function playersSection(desk: Desk, rules: object): Promise<Html> {
     (row) =>
       html`<tr><th scope="row"><a href="/console/players/${row.id}">${row.player_id ?? row.id}</a></th><td>${[row.first_name, row.last_name].filter(Boolean).join(" ")}</td><td>${shown(row.tier, "")}</td><td class="number">${shown(row.adt, "")}</td><td>${chip(String(row.status))}</td></tr>`,
   );
-  const warnings = preview.warnings.map((text) => html`<p class="note">${text}</p>`);
+  const warnings = preview.warnings.map((text) => html`<p class="note">${inEnglish(text)}</p>`);
   const table = tableOf(
-    "Ten of them",
-    ["Player", "Name", "Tier", numbers(term("adt")), "Status"],
+    say().segments.tenOfThem,
+    [
+      say().general.player,
+      say().general.name,
+      say().general.tier,
+      numbers(term("adt")),
+      say().general.status,
+    ],
     rows,
-    html`<p>Nobody matches.</p>`,
+    html`<p>${say().segments.nobodyMatches}</p>`,
   );
-  return html`<div id="people"><p class="big">${count(preview.count)}</p><p class="soft">players match now.</p>${warnings}${table}</div>`;
+  return html`<div id="people"><p class="big">${count(preview.count)}</p><p class="soft">${say().segments.playersMatchNow}</p>${warnings}${table}</div>`;
 }
 
 /** The players that a message would reach, and the others with the reason. */
@@ -50,16 +57,20 @@ export async function reachSection(
   const blocked = Object.entries(reach.blocked).sort(([, one], [, other]) => other - one);
   const rows = blocked.map(
     ([reason, value]) =>
-      [reason, value, html`${words(reason)}<p class="soft">${REASONS[reason] ?? ""}</p>`] as const,
+      [reason, value, html`${words(reason)}<p class="soft">${reasonWords(reason)}</p>`] as const,
   );
   const channels = MESSAGE_CHANNELS.filter((one) => one !== "loyaltyvip");
   const links = path
-    ? html`<ul class="filters" aria-label="Channel">${channels.map((one) => html`<li><a href="${path}?channel=${one}"${one === channel ? html` aria-current="true"` : ""}>${words(one)}</a></li>`)}</ul>`
+    ? html`<ul class="filters" aria-label="${say().general.channel}">${channels.map((one) => html`<li><a href="${path}?channel=${one}"${one === channel ? html` aria-current="true"` : ""}>${words(one)}</a></li>`)}</ul>`
     : "";
   const causes = Object.entries(reach.no_consent).filter(([, value]) => value > 0);
   return html`<div id="reach">${links}${tiles([
-    { name: "Players", value: count(reach.audience) },
-    { name: html`Allowed by the ${term("gate")}`, value: count(reach.allowed), note: "messages" },
-    { name: "Wait first", value: count(reach.waiting), note: "for hours or a cap" },
-  ])}${reach.warnings.map((text) => html`<p class="soft">${text}</p>`)}${rows.length > 0 ? html`<h3>Not reached by ${channel}, and why</h3>${bars("Not reached, by reason", rows, reach.audience, "Reason")}` : ""}${causes.length > 0 ? html`<p class="soft">Without ${term("consent")}: ${causes.map(([name, value]) => `${count(value)} ${name.replaceAll("_", " ")}`).join(", ")}.</p>` : ""}</div>`;
+    { name: say().general.players, value: count(reach.audience) },
+    {
+      name: html`${say().segments.allowedBy(term("gate"))}`,
+      value: count(reach.allowed),
+      note: say().segments.messagesBelow,
+    },
+    { name: say().general.waitFirst, value: count(reach.waiting), note: say().general.forHoursOrCap },
+  ])}${reach.warnings.map((text) => html`<p class="soft">${inEnglish(text)}</p>`)}${rows.length > 0 ? html`<h3>${say().segments.notReachedBy(labelOf(channel))}</h3>${bars(say().segments.notReachedByReason, rows, reach.audience, say().general.reason)}` : ""}${causes.length > 0 ? html`<p class="soft">${say().general.withoutConsent(term("consent"), causes.map(([name, value]) => `${count(value)} ${labelOf(name)}`).join(", "))}</p>` : ""}</div>`;
 }

@@ -3,8 +3,9 @@ import type { Group } from "#tools/segments/rules/compile.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { askButton } from "#transports/console/fields.ts";
 import { consolePage } from "#transports/console/frame.ts";
-import { redirect } from "#transports/console/sign-in.ts";
-import { chip, count, timeOf } from "#transports/console/values.ts";
+import { redirect } from "#transports/console/signed-out.ts";
+import { chip, timeOf } from "#transports/console/values.ts";
+import { count, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART } from "./list.ts";
 import { playersSection, reachSection } from "./people.ts";
@@ -18,20 +19,20 @@ export async function segmentPage(desk: Desk): Promise<Response> {
   const excluded = (segment.exclude_segment_ids as string[]).map((one) => names.get(one) ?? one);
   const size =
     typeof segment.member_count === "number"
-      ? html`<p class="big">${count(segment.member_count)}</p><p class="soft">players, counted ${timeOf(String(segment.last_computed_at), timezone)}. Each use counts anew.</p>`
-      : html`<p class="soft">It is being counted.</p>`;
+      ? html`<p class="big">${count(segment.member_count)}</p><p class="soft">${say().segments.playersCountedAt(timeOf(String(segment.last_computed_at), timezone))}</p>`
+      : html`<p class="soft">${say().segments.itIsBeingCounted}</p>`;
   const rules =
     segment.type === "static"
-      ? html`<p>A fixed list of players. <a href="/console/records/segment_members?column=segment_id&amp;operator=eq&amp;value=${id}">Its members</a></p>`
+      ? html`<p>${say().segments.fixedListPlayers} <a href="/console/records/segment_members?column=segment_id&amp;operator=eq&amp;value=${id}">${say().segments.itsMembers}</a></p>`
       : rulesInWords(segment as unknown as Group, names);
-  const content = html`${segment.description ? html`<p>${segment.description}</p>` : ""}<div class="two"><section class="pane"><h2>Rules</h2>${rules}${excluded.length > 0 ? html`<p>Without the players of ${excluded.join(", ")}.</p>` : ""}</section><section class="pane"><h2>Size</h2><div id="live" class="live" data-live="/console/live?segment=${id}">${size}</div></section></div>
-<h2>Who can be reached</h2>${partOf("reach", `${PART}/${id}/reach`, "Count who can be reached, and who not and why")}
-<h2>Ten of its players</h2>${partOf("people", `${PART}/${id}/players`, "Show ten of its players")}`;
+  const content = html`${segment.description ? html`<p>${segment.description}</p>` : ""}<div class="two"><section class="pane"><h2>${say().general.rules}</h2>${rules}${excluded.length > 0 ? html`<p>${say().segments.withoutPlayersOf(excluded.join(", "))}</p>` : ""}</section><section class="pane"><h2>${say().segments.size}</h2><div id="live" class="live" data-live="/console/live?segment=${id}">${size}</div></section></div>
+<h2>${say().segments.whoCanBeReached}</h2>${partOf("reach", `${PART}/${id}/reach`, say().segments.countWhoCanBeReached)}
+<h2>${say().segments.tenOfItsPlayers}</h2>${partOf("people", `${PART}/${id}/players`, say().segments.showTenItsPlayers)}`;
   return consolePage(desk, {
     part: PART,
-    above: { path: PART, name: "Segments" },
+    above: { path: PART, name: say().segments.segments },
     heading: String(segment.name),
-    states: html`${chip(String(segment.type))} ${chip(String(segment.state))}<span id="pulse">live</span>`,
+    states: html`${chip(String(segment.type))} ${chip(String(segment.state))}<span id="pulse">${say().general.live}</span>`,
     actions: desk.canWrite ? actionsOf(desk, segment) : "",
     content,
   });
@@ -39,13 +40,13 @@ export async function segmentPage(desk: Desk): Promise<Response> {
 
 /** The count and ten players of a segment. */
 export async function segmentPlayersPage(desk: Desk): Promise<Response> {
-  return partPage(desk, "Ten of its players", (segmentId) => playersSection(desk, { segmentId }));
+  return partPage(desk, say().segments.tenOfItsPlayers, (segmentId) => playersSection(desk, { segmentId }));
 }
 
 /** The players of a segment that a channel can reach, and the others with the reason. */
 export async function segmentReachPage(desk: Desk): Promise<Response> {
   const channel = desk.c.req.query("channel") || "email";
-  return partPage(desk, "Who can be reached", (segmentId) =>
+  return partPage(desk, say().segments.whoCanBeReached, (segmentId) =>
     reachSection(desk, { segmentId, channel, path: `${PART}/${segmentId}/reach` }),
   );
 }
@@ -80,9 +81,9 @@ export function partOf(id: string, path: string, text: string): Html {
 function actionsOf(desk: Desk, { id, type }: Row): Html {
   const remove = askButton(desk, {
     action: `${PART}/${id}/delete`,
-    text: "Delete",
-    question: "Campaigns that are to go out keep it from being deleted.",
-    yes: "Delete the segment",
+    text: say().general.delete,
+    question: say().general.campaignsThatAreToGo,
+    yes: say().segments.deleteTheSegment,
   });
-  return html`<a class="button" href="/console/campaigns/new?segment=${id}">Make a campaign for it</a>${type === "dynamic" ? html`<a class="button quiet" href="${PART}/${id}/edit">Change the rules</a>` : ""}${remove}`;
+  return html`<a class="button" href="/console/campaigns/new?segment=${id}">${say().segments.makeCampaignFor}</a>${type === "dynamic" ? html`<a class="button quiet" href="${PART}/${id}/edit">${say().segments.changeTheRules}</a>` : ""}${remove}`;
 }

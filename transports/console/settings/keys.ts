@@ -11,8 +11,9 @@ import {
   tried,
 } from "#transports/console/fields.ts";
 import { numbers, tableOf } from "#transports/console/frame.ts";
-import { redirect } from "#transports/console/sign-in.ts";
-import { chip, count, shown, timeOf } from "#transports/console/values.ts";
+import { redirect } from "#transports/console/signed-out.ts";
+import { chip, shown, timeOf } from "#transports/console/values.ts";
+import { count, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART, settingPage } from "./settings.ts";
 
@@ -25,32 +26,36 @@ export async function keysPage(
   const { keys } = await desk.run<{ keys: Row[] }>("list_api_keys");
   const lines = keys.map(rowOf(desk));
   const head = [
-    "Key",
-    "Begins with",
-    "May",
-    numbers("A minute"),
-    "Personal data",
-    "Last used",
-    "Ends",
-    "Change",
+    say().settings.key,
+    say().settings.beginsWith,
+    say().settings.may,
+    numbers(say().settings.aMinute),
+    say().settings.personalData,
+    say().settings.lastUsed,
+    say().settings.ends,
+    say().settings.change,
   ];
   const scopes: Option[] = [
-    ["read", "Read"],
-    ["write", "Read and write"],
+    ["read", say().settings.read],
+    ["write", say().settings.readAndWrite],
   ];
   const form = desk.canWrite
-    ? html`<h2>New key</h2>${formOf(desk, {
+    ? html`<h2>${say().settings.newKey}</h2>${formOf(desk, {
         action: `${PART}/keys`,
         filled,
         kind: "narrow",
-        content: html`${input(filled, { name: "name", label: "Name", isRequired: true, most: 200, hint: "The program or agent that will use it" })}<div class="row">${select(filled, { name: "scope", label: "May", options: scopes })}${input(filled, { name: "rate_limit", label: "Requests a minute", type: "number", isRequired: true })}</div>${tick(filled, { name: "pii_masked", label: "Mask personal data from agents", hint: "Over MCP, addresses, names and birth dates are masked." })}<div class="acts"><button>Make the key</button></div>`,
+        content: html`${input(filled, { name: "name", label: say().general.name, isRequired: true, most: 200, hint: say().settings.programOrAgentThatWill })}<div class="row">${select(filled, { name: "scope", label: say().settings.may, options: scopes })}${input(filled, { name: "rate_limit", label: say().settings.requestsAMinute, type: "number", isRequired: true })}</div>${tick(filled, { name: "pii_masked", label: say().settings.maskPersonalDataFromAgents, hint: say().settings.overMcpAddressesNamesAnd })}<div class="acts"><button>${say().settings.makeTheKey}</button></div>`,
       })}`
     : "";
   const made = secret
-    ? html`<div class="said" role="status"><p>The new key. It is shown this once: copy it now.</p><code class="secret" tabindex="0">${secret}</code></div>`
+    ? html`<div class="said" role="status"><p>${say().settings.newKeyShownThisOnce}</p><code class="secret" tabindex="0">${secret}</code></div>`
     : "";
-  const empty = html`<p>There is no key. Programs and agents need one each.</p>`;
-  return settingPage(desk, "keys", html`${made}${tableOf("API keys", head, lines, empty)}${form}`);
+  const empty = html`<p>${say().settings.thereNoKeyProgramsAnd}</p>`;
+  return settingPage(
+    desk,
+    "keys",
+    html`${made}${tableOf(say().settings.apiKeys, head, lines, empty)}${form}`,
+  );
 }
 
 /** Makes a key, and shows its secret once. */
@@ -64,7 +69,7 @@ export function createKey(desk: Desk): Promise<Response> {
         rate_limit: Number(form.get("rate_limit")),
         pii_masked: form.get("pii_masked") === "yes",
       });
-      return keysPage(desk, undefined, api_key ?? "It was shown already. Revoke it, and make another.");
+      return keysPage(desk, undefined, api_key ?? say().settings.wasShownAlreadyRevokeAnd);
     },
     (fault) => keysPage(desk, { values: form, fault }),
   );
@@ -82,11 +87,11 @@ function rowOf(desk: Desk) {
       desk.canWrite && row.is_active
         ? askButton(desk, {
             action: `${PART}/keys/${row.id}/revoke`,
-            text: "Revoke",
-            question: "Programs that use it are refused from now on.",
-            yes: "Revoke the key",
+            text: say().settings.revoke,
+            question: say().settings.programsThatUseAreRefused,
+            yes: say().settings.revokeTheKey,
           })
         : "";
-    return html`<tr><th scope="row">${row.name} ${row.is_active ? "" : chip("revoked")}</th><td><code>${row.key_prefix}</code></td><td>${(row.scopes as string[]).join(", ")}</td><td class="number">${count(Number(row.rate_limit))}</td><td>${row.pii_masked ? "masked from agents" : "whole"}</td><td>${row.last_used_at ? timeOf(String(row.last_used_at), timezone) : "never"}</td><td>${shown(row.expires_at, timezone)}</td><td>${revoke}</td></tr>`;
+    return html`<tr><th scope="row">${row.name} ${row.is_active ? "" : chip("revoked")}</th><td><code>${row.key_prefix}</code></td><td>${(row.scopes as string[]).join(", ")}</td><td class="number">${count(Number(row.rate_limit))}</td><td>${row.pii_masked ? say().settings.maskedFromAgents : say().settings.isWhole}</td><td>${row.last_used_at ? timeOf(String(row.last_used_at), timezone) : say().settings.never}</td><td>${shown(row.expires_at, timezone)}</td><td>${revoke}</td></tr>`;
   };
 }

@@ -2,7 +2,8 @@ import type { Desk } from "#transports/console/desk.ts";
 import { mountDesk } from "#transports/console/mount-desk.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
 import { createKey, keysPage, revokeKey } from "./keys.ts";
-import { addPerson, peoplePage, removePerson } from "./people.ts";
+import { removeLogo, replaceLogo } from "./logo.ts";
+import { changeRole, invitePerson, peoplePage, removePerson, withdrawInvitation } from "./people.ts";
 import { propertyPage, saveProperty } from "./property.ts";
 import { addCap, addHours, capsPage, hoursPage, removeRule } from "./rules.ts";
 import { PART, settingsPage } from "./settings.ts";
@@ -25,10 +26,20 @@ export function mountSettings(mounting: Mounting): void {
   post("/caps/:id/remove", (desk) => removeRule(desk, "caps"));
   get("/theme", (desk) => themePage(desk));
   post("/theme", saveTheme);
+  mountDesk(
+    mounting,
+    "post",
+    `${PART}/theme/logo`,
+    (desk) => replaceLogo(desk, (fault) => themePage(desk, undefined, fault)),
+    { readsItself: true },
+  );
+  post("/theme/logo/remove", removeLogo);
   get("/keys", (desk) => keysPage(desk));
   post("/keys", createKey);
   post("/keys/:id/revoke", revokeKey);
   get("/people", (desk) => peoplePage(desk));
-  post("/people", addPerson);
+  post("/people", invitePerson);
+  post("/people/:id/role", changeRole);
   post("/people/:id/remove", removePerson);
+  post("/invitations/:id/withdraw", withdrawInvitation);
 }

@@ -10,15 +10,24 @@ import {
   textsOf,
   tried,
 } from "#transports/console/fields.ts";
-import { redirect } from "#transports/console/sign-in.ts";
+import { redirect } from "#transports/console/signed-out.ts";
 import { fieldsOf } from "#transports/console/values.ts";
+import { say } from "#transports/console/words/say.ts";
 import { PART, settingPage } from "./settings.ts";
 
 const TEXTS = [
   ...(["legal_name", "postal_address", "privacy_policy_url", "responsible_gaming_footer"] as const),
   ...(["from_email", "from_name", "help_text", "sms_stop_text"] as const),
 ] as const;
-const NEEDED = ["name", "timezone", "default_country", "min_age", "email_consent_mode", "tracking"] as const;
+const NEEDED = [
+  "name",
+  "timezone",
+  "default_country",
+  "min_age",
+  "email_consent_mode",
+  "tracking",
+  "approval_mail",
+] as const;
 
 /** The settings of the property. */
 export async function propertyPage(desk: Desk, again?: Filled): Promise<Response> {
@@ -27,22 +36,26 @@ export async function propertyPage(desk: Desk, again?: Filled): Promise<Response
   const tiers = (property.tiers as string[]).join(", ");
   const filled = again ?? { values: { ...property, tiers } };
   const consent: Option[] = [
-    ["opt_in", "Only players who have said yes"],
-    ["opt_out", "All players who have not said no"],
+    ["opt_in", say().settings.onlyPlayersWhoHaveSaid],
+    ["opt_out", say().settings.allPlayersWhoHaveNot],
   ];
   const tracking: Option[] = [
-    ["on", "Count opens and clicks"],
-    ["off", "Count none, and leave links as they are"],
+    ["on", say().settings.countOpensAndClicks],
+    ["off", say().settings.countNoneAndLeaveLinks],
+  ];
+  const notices: Option[] = [
+    ["on", say().settings.managersGetMailOneIn],
+    ["off", say().settings.noMail],
   ];
   const masking: Option[] = [
-    ["false", "Whole"],
-    ["true", "Masked, and without files"],
+    ["false", say().settings.whole],
+    ["true", say().settings.maskedAndWithoutFiles],
   ];
   const form = formOf(desk, {
     action: `${PART}/property`,
     filled,
     kind: "narrow",
-    content: html`<fieldset><legend>Who sends</legend>${input(filled, { name: "name", label: "Name", isRequired: true, most: 200 })}${input(filled, { name: "legal_name", label: "Legal name", most: 300 })}${input(filled, { name: "postal_address", label: "Postal address", most: 500, hint: "Every marketing email must show it." })}<div class="row">${input(filled, { name: "from_name", label: "Sender's name", most: 200 })}${input(filled, { name: "from_email", label: "Sender's email", type: "email", most: 320 })}</div></fieldset><fieldset><legend>Where and who</legend><div class="row">${input(filled, { name: "timezone", label: "Time zone", isRequired: true, placeholder: "America/Los_Angeles" })}${input(filled, { name: "default_country", label: "Country", isRequired: true, most: 2, hint: "ISO 3166, such as US" })}${input(filled, { name: "min_age", label: "Least age", type: "number", isRequired: true })}</div>${input(filled, { name: "tiers", label: "Tiers, lowest first", hint: "With commas between them" })}</fieldset><fieldset><legend>The law</legend>${select(filled, { name: "email_consent_mode", label: "Email goes to", options: consent })}${select(filled, { name: "tracking", label: "Tracking", options: tracking })}${select(filled, { name: "mask_for_analysts", label: "Analysts see names and addresses", options: masking })}${input(filled, { name: "privacy_policy_url", label: "Privacy policy", type: "url", most: 2000 })}${area(filled, { name: "responsible_gaming_footer", label: "Responsible gaming footer", rows: 3 })}</fieldset><fieldset><legend>Replies to texts</legend>${input(filled, { name: "help_text", label: "To HELP", most: 320 })}${input(filled, { name: "sms_stop_text", label: "To STOP", most: 320 })}</fieldset><div class="acts"><button>Save</button></div>`,
+    content: html`<fieldset><legend>${say().settings.whoSends}</legend>${input(filled, { name: "name", label: say().general.name, isRequired: true, most: 200 })}${input(filled, { name: "legal_name", label: say().settings.legalName, most: 300 })}${input(filled, { name: "postal_address", label: say().settings.postalAddress, most: 500, hint: say().settings.everyMarketingEmailMustShow })}<div class="row">${input(filled, { name: "from_name", label: say().general.sendersName, most: 200 })}${input(filled, { name: "from_email", label: say().settings.sendersEmail, type: "email", most: 320 })}</div></fieldset><fieldset><legend>${say().settings.whereAndWho}</legend><div class="row">${input(filled, { name: "timezone", label: say().settings.timeZone, isRequired: true, placeholder: "America/Los_Angeles" })}${input(filled, { name: "default_country", label: say().settings.country, isRequired: true, most: 2, hint: say().settings.iso3166SuchAsUs })}${input(filled, { name: "min_age", label: say().settings.leastAge, type: "number", isRequired: true })}</div>${input(filled, { name: "tiers", label: say().settings.tiersLowestFirst, hint: say().settings.withCommasBetweenThem })}</fieldset><fieldset><legend>${say().settings.theLaw}</legend>${select(filled, { name: "email_consent_mode", label: say().settings.emailGoesTo, options: consent })}${select(filled, { name: "tracking", label: say().settings.tracking, options: tracking })}${select(filled, { name: "mask_for_analysts", label: say().settings.analystsSeeNamesAndAddresses, options: masking })}${input(filled, { name: "privacy_policy_url", label: say().settings.privacyPolicy, type: "url", most: 2000 })}${area(filled, { name: "responsible_gaming_footer", label: say().settings.responsibleGamingFooter, rows: 3 })}</fieldset><fieldset><legend>${say().approvals.approvals}</legend>${select(filled, { name: "approval_mail", label: say().settings.whenSomethingWaitsForApproval, options: notices })}</fieldset><fieldset><legend>${say().settings.repliesToTexts}</legend>${input(filled, { name: "help_text", label: say().settings.toHelp, most: 320 })}${input(filled, { name: "sms_stop_text", label: say().settings.toStop, most: 320 })}</fieldset><div class="acts"><button>${say().general.save}</button></div>`,
   });
   return settingPage(desk, "property", form);
 }

@@ -13,13 +13,12 @@ import {
   tried,
 } from "#transports/console/fields.ts";
 import { tableOf } from "#transports/console/frame.ts";
-import { redirect } from "#transports/console/sign-in.ts";
+import { redirect } from "#transports/console/signed-out.ts";
 import { term } from "#transports/console/terms.ts";
-import { counted, words } from "#transports/console/values.ts";
+import { labelOf, words } from "#transports/console/values.ts";
+import { counted, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART, settingPage } from "./settings.ts";
-
-const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 
 /** The hours in which messages may go out, by place. */
 export async function hoursPage(desk: Desk, filled: Filled = { values: OPEN }): Promise<Response> {
@@ -27,34 +26,42 @@ export async function hoursPage(desk: Desk, filled: Filled = { values: OPEN }): 
   const { rows } = await desk.list("quiet_hours_rules", { order, limit: 200 });
   const lines = rows.map(
     (row) =>
-      html`<tr><th scope="row">${placeOf(row)}</th><td>${(row.channel as string[]).map(words).join(", ")}</td><td>${daysOf(row.days as number[])}</td><td>${row.open_local} to ${row.close_local}</td><td>${row.action === "defer" ? "wait" : "are dropped"}</td><td>${row.source_note ?? ""}</td><td>${removal(desk, "hours", row)}</td></tr>`,
+      html`<tr><th scope="row">${placeOf(row)}</th><td>${(row.channel as string[]).map(words).join(", ")}</td><td>${daysOf(row.days as number[])}</td><td>${say().settings.openFromTo(String(row.open_local), String(row.close_local))}</td><td>${say().settings.quietActions[row.action as (typeof QUIET_ACTIONS)[number]]}</td><td>${row.source_note ?? ""}</td><td>${removal(desk, "hours", row)}</td></tr>`,
   );
-  const head = ["Place", "Channels", "Days", "Open", "Outside, messages", "Source", "Change"];
-  const empty = html`<p>No rule: messages go out at any hour. Add the rules of the places where your players live.</p>`;
+  const head = [
+    say().settings.place,
+    say().settings.channels,
+    say().general.days,
+    say().settings.openHours,
+    say().settings.outsideMessages,
+    say().general.source,
+    say().settings.change,
+  ];
+  const empty = html`<p>${say().settings.noRuleMessagesGoOut}</p>`;
   const form = desk.canWrite
-    ? html`<h2>Add a rule</h2>${formOf(desk, {
+    ? html`<h2>${say().general.addARule}</h2>${formOf(desk, {
         action: `${PART}/hours`,
         filled,
         kind: "narrow",
-        content: html`<div class="row">${input(filled, { name: "country", label: "Country", most: 2, hint: "ISO 3166. Empty: where no other rule is" })}${input(filled, { name: "state", label: "State", most: 3, hint: "Such as FL" })}</div>${ticks(
+        content: html`<div class="row">${input(filled, { name: "country", label: say().settings.country, most: 2, hint: say().settings.iso3166EmptyWhereNo })}${input(filled, { name: "state", label: say().general.state, most: 3, hint: say().settings.suchAsFl })}</div>${ticks(
           "channel",
-          "Channels",
+          say().settings.channels,
           CHANNELS.map((one) => [one, words(one)] as const),
           filled,
           ["sms", "voice"],
         )}${ticks(
           "days",
-          "Days",
-          DAYS.map((name, index) => [String(index), name] as const),
+          say().general.days,
+          say().settings.weekdays.map((name, index) => [String(index), name] as const),
           filled,
           ["0", "1", "2", "3", "4", "5", "6"],
-        )}<div class="row">${input(filled, { name: "open_local", label: "From", isRequired: true, placeholder: "08:00" })}${input(filled, { name: "close_local", label: "To", isRequired: true, placeholder: "21:00" })}${select(filled, { name: "action", label: "Outside, messages", options: QUIET_ACTIONS.map((one): Option => [one, one === "defer" ? "wait" : "are dropped"]) })}</div>${input(filled, { name: "source_note", label: "Source", most: 2000, hint: "The law or the person behind the rule" })}<div class="acts"><button>Add the rule</button></div>`,
+        )}<div class="row">${input(filled, { name: "open_local", label: say().settings.opensAt, isRequired: true, placeholder: "08:00" })}${input(filled, { name: "close_local", label: say().settings.closesAt, isRequired: true, placeholder: "21:00" })}${select(filled, { name: "action", label: say().settings.outsideMessages, options: QUIET_ACTIONS.map((one): Option => [one, say().settings.quietActions[one]]) })}</div>${input(filled, { name: "source_note", label: say().general.source, most: 2000, hint: say().settings.lawOrPersonBehindRule })}<div class="acts"><button>${say().settings.addTheRule}</button></div>`,
       })}`
     : "";
   return settingPage(
     desk,
     "hours",
-    html`<p>${term("quiet_hours", "Quiet hours")} hold by the player's own clock. The rules that a property starts with are to be checked by counsel.</p>${tableOf("Quiet hours", head, lines, empty)}${form}`,
+    html`<p>${say().settings.quietHoursHold(term("quiet_hours", say().settings.quietHours))}</p>${tableOf(say().settings.quietHours, head, lines, empty)}${form}`,
   );
 }
 
@@ -84,22 +91,29 @@ export async function capsPage(desk: Desk, filled: Filled = { values: ONE }): Pr
   const { rows } = await desk.list("frequency_rules", { order: "created_at.asc,id.asc", limit: 200 });
   const lines = rows.map(
     (row) =>
-      html`<tr><th scope="row">${counted(Number(row.max_sends), "message")} in ${counted(Number(row.window_count), String(row.window_unit))}</th><td>${row.channel === "any" ? "Every channel" : words(String(row.channel))}${row.tag ? `, campaigns tagged ${row.tag}` : ""}</td><td>${placeOf(row)}</td><td>${row.mode === "rolling" ? "rolling" : "by the player's calendar"}</td><td>${row.is_active ? "yes" : "no"}</td><td>${removal(desk, "caps", row)}</td></tr>`,
+      html`<tr><th scope="row">${say().settings.capOf(counted(Number(row.max_sends), "message"), counted(Number(row.window_count), row.window_unit as (typeof WINDOW_UNITS)[number]))}</th><td>${row.channel === "any" ? say().general.everyChannel : words(String(row.channel))}${row.tag ? say().settings.campaignsTaggedWith(String(row.tag)) : ""}</td><td>${placeOf(row)}</td><td>${row.mode === "rolling" ? say().settings.isRolling : say().settings.byThePlayersCalendar}</td><td>${labelOf(row.is_active ? "yes" : "no")}</td><td>${removal(desk, "caps", row)}</td></tr>`,
   );
-  const empty = html`<p>No cap: a player gets every message that is sent to them. Add one before several campaigns run at once.</p>`;
-  const head = ["At most", "Counts", "Place", "Window", "In force", "Change"];
+  const empty = html`<p>${say().settings.noCapPlayerGetsEvery}</p>`;
+  const head = [
+    say().settings.atMost,
+    say().settings.counts,
+    say().settings.place,
+    say().settings.window,
+    say().settings.inForce,
+    say().settings.change,
+  ];
   const form = desk.canWrite
-    ? html`<h2>Add a cap</h2>${formOf(desk, {
+    ? html`<h2>${say().settings.addACap}</h2>${formOf(desk, {
         action: `${PART}/caps`,
         filled,
         kind: "narrow",
-        content: html`<div class="row">${input(filled, { name: "max_sends", label: "At most, messages", type: "number", isRequired: true })}${input(filled, { name: "window_count", label: "In", type: "number", isRequired: true })}${select(filled, { name: "window_unit", label: "Unit", options: WINDOW_UNITS.map((one): Option => [one, `${one}s`]) })}</div><div class="row">${select(filled, { name: "channel", label: "Channel", options: Object.keys(CAPPED_CHANNELS).map((one): Option => [one, one === "any" ? "Every channel" : words(one)]) })}${select(filled, { name: "mode", label: "Window", options: CAP_MODES.map((one): Option => [one, one === "rolling" ? "Rolling" : "The player's calendar"]) })}${input(filled, { name: "tag", label: "Campaigns tagged", most: 100, hint: "Empty: all" })}</div><div class="acts"><button>Add the cap</button></div>`,
+        content: html`<div class="row">${input(filled, { name: "max_sends", label: say().settings.atMostMessages, type: "number", isRequired: true })}${input(filled, { name: "window_count", label: say().settings.in, type: "number", isRequired: true })}${select(filled, { name: "window_unit", label: say().settings.unit, options: WINDOW_UNITS.map((one): Option => [one, say().settings.units[one]]) })}</div><div class="row">${select(filled, { name: "channel", label: say().general.channel, options: Object.keys(CAPPED_CHANNELS).map((one): Option => [one, one === "any" ? say().general.everyChannel : words(one)]) })}${select(filled, { name: "mode", label: say().settings.window, options: CAP_MODES.map((one): Option => [one, one === "rolling" ? say().settings.rolling : say().settings.thePlayersCalendar]) })}${input(filled, { name: "tag", label: say().settings.campaignsTagged, most: 100, hint: say().settings.emptyAll })}</div><div class="acts"><button>${say().settings.addTheCap}</button></div>`,
       })}`
     : "";
   return settingPage(
     desk,
     "caps",
-    html`<p>A message over a ${term("cap")} waits until the window allows it. All caps hold together.</p>${tableOf("Caps", head, lines, empty)}${form}`,
+    html`<p>${say().settings.overACap(term("cap"))}</p>${tableOf(say().settings.caps, head, lines, empty)}${form}`,
   );
 }
 
@@ -131,7 +145,9 @@ export async function removeRule(desk: Desk, page: "hours" | "caps"): Promise<Re
 }
 
 function removal(desk: Desk, page: "hours" | "caps", { id }: Row): Html | "" {
-  return desk.canWrite ? actButton(desk, `${PART}/${page}/${id}/remove`, "Remove", "plain-button") : "";
+  return desk.canWrite
+    ? actButton(desk, `${PART}/${page}/${id}/remove`, say().general.remove, "plain-button")
+    : "";
 }
 
 function placeIn(form: URLSearchParams): Row {
@@ -140,11 +156,13 @@ function placeIn(form: URLSearchParams): Row {
 }
 
 function placeOf({ country, state }: Row): string {
-  return country ? [country, state].filter(Boolean).join(", ") : "Everywhere else";
+  return country ? [country, state].filter(Boolean).join(", ") : say().settings.everywhereElse;
 }
 
 function daysOf(days: readonly number[]): string {
-  return days.length === 7 ? "every day" : days.map((day) => DAYS[day]).join(", ");
+  return days.length === 7
+    ? say().settings.everyDay
+    : days.map((day) => say().settings.weekdays[day]).join(", ");
 }
 
 /** Several of a list. */

@@ -1,29 +1,32 @@
 import { html } from "hono/html";
+import type { Fault } from "#runtime/faults.ts";
 import { COLORS, type ColorName, LANGUAGES, type Theme } from "#tools/themes/theme.ts";
 import type { Desk } from "#transports/console/desk.ts";
 import { type Filled, formOf, input, type Option, select, tried } from "#transports/console/fields.ts";
-import { redirect } from "#transports/console/sign-in.ts";
+import { redirect } from "#transports/console/signed-out.ts";
 import { words } from "#transports/console/values.ts";
+import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
+import { logoSection } from "./logo.ts";
 import { PART, settingPage } from "./settings.ts";
 
 const NAMES = Object.keys(COLORS) as ColorName[];
 const LANGUAGE_WORDS = { en: "English", es: "Español", fr: "Français", de: "Deutsch", zh: "中文" };
 
 /** The look of the pages that players see. */
-export async function themePage(desk: Desk, again?: Filled): Promise<Response> {
+export async function themePage(desk: Desk, again?: Filled, logoFault?: Fault): Promise<Response> {
   const theme = await desk.run<Theme>("get_property_theme");
   const filled = again ?? { values: flat(theme) };
   const languages = LANGUAGES.map((one): Option => [one, LANGUAGE_WORDS[one]]);
-  const content = html`<p>Inbox, games, preferences and push pages have these colours. Pairs that people could not read are refused, with the nearest that pass. <a href="/docs/inbox">More about the pages</a></p>${
+  const content = html`<p>${say().settings.inboxGamesPreferencesAndPush} <a href="/docs/inbox">${say().settings.moreAboutThePages}</a></p>${
     desk.canWrite
       ? formOf(desk, {
           action: `${PART}/theme`,
           filled,
-          content: html`<div class="row">${input(filled, { name: "name", label: "Name at the top", most: 80, hint: "Empty: the property's" })}${select(filled, { name: "language", label: "Language", options: languages, hint: "For players whose own is not known" })}${input(filled, { name: "responsible_gaming_url", label: "Page to take a break", type: "url", most: 2000 })}</div>${colors(filled, "light", "By day")}${colors(filled, "dark", "In dark mode")}<div class="acts"><button>Save the theme</button></div>`,
+          content: html`<div class="row">${input(filled, { name: "name", label: say().settings.nameAtTheTop, most: 80, hint: say().general.emptyThePropertys })}${select(filled, { name: "language", label: say().settings.language, options: languages, hint: say().settings.forPlayersWhoseOwnNot })}${input(filled, { name: "responsible_gaming_url", label: say().settings.pageToTakeBreak, type: "url", most: 2000 })}</div>${colors(filled, "light", say().settings.byDay)}${colors(filled, "dark", say().settings.inDarkMode)}<div class="acts"><button>${say().settings.saveTheTheme}</button></div>`,
         })
-      : html`<p>A manager changes the theme.</p>`
-  }`;
+      : html`<p>${say().settings.managerChangesTheme}</p>`
+  }${logoSection(desk, theme, logoFault)}`;
   return settingPage(desk, "theme", content);
 }
 
@@ -48,7 +51,12 @@ export function saveTheme(desk: Desk): Promise<Response> {
 
 function colors(filled: Filled, mode: "light" | "dark", legend: string): Html {
   const field = (name: ColorName) =>
-    input(filled, { name: `${mode}.${name}`, label: words(name), type: "color", hint: COLORS[name] });
+    input(filled, {
+      name: `${mode}.${name}`,
+      label: words(name),
+      type: "color",
+      hint: say().settings.colors[name],
+    });
   return html`<fieldset><legend>${legend}</legend><div class="swatches">${NAMES.map(field)}</div></fieldset>`;
 }
 

@@ -14,9 +14,10 @@ import {
 } from "#transports/console/fields.ts";
 import { consolePage, tableOf } from "#transports/console/frame.ts";
 import { onward } from "#transports/console/paging.ts";
-import { redirect } from "#transports/console/sign-in.ts";
+import { redirect } from "#transports/console/signed-out.ts";
 import { term } from "#transports/console/terms.ts";
 import { chip, timeOf, words } from "#transports/console/values.ts";
+import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 
 export const PART = "/console/templates";
@@ -33,12 +34,12 @@ export async function templatesPage(desk: Desk): Promise<Response> {
     (row) =>
       html`<tr><th scope="row"><a href="${PART}/${row.id}">${row.name}</a></th><td>${chip(String(row.channel))}</td><td>${row.subject ?? ""}</td><td>${timeOf(String(row.updated_at), property.timezone)}</td></tr>`,
   );
-  const empty = html`<p>There is no template yet. A template is content that campaigns share.</p>${canWrite ? html`<p><a class="button" href="${PART}/new">Write the first template</a></p>` : ""}`;
+  const empty = html`<p>${say().templates.thereNoTemplateYetTemplate}</p>${canWrite ? html`<p><a class="button" href="${PART}/new">${say().templates.writeTheFirstTemplate}</a></p>` : ""}`;
   return consolePage(desk, {
     part: PART,
-    heading: "Templates",
-    actions: canWrite ? html`<a class="button" href="${PART}/new">New template</a>` : "",
-    content: html`${tableOf("Templates", ["Template", "Channel", "Subject", "Changed"], lines, empty)}${onward(c, next)}`,
+    heading: say().templates.templates,
+    actions: canWrite ? html`<a class="button" href="${PART}/new">${say().templates.newTemplate}</a>` : "",
+    content: html`${tableOf(say().templates.templates, [say().general.template, say().general.channel, say().general.subject, say().templates.changed], lines, empty)}${onward(c, next)}`,
   });
 }
 
@@ -47,7 +48,7 @@ export function newTemplatePage(desk: Desk, filled: Filled): Promise<Response> {
   const channels = MESSAGE_CHANNELS.filter((one) => one !== "inbox");
   const choice = select(filled, {
     name: "channel",
-    label: "Channel",
+    label: say().general.channel,
     options: channels.map((one): Option => [one, words(one)]),
   });
   const content = formOf(desk, {
@@ -55,11 +56,11 @@ export function newTemplatePage(desk: Desk, filled: Filled): Promise<Response> {
     filled,
     content: html`${bodyFields(filled, choice)}`,
   });
-  const above = { path: PART, name: "Templates" };
+  const above = { path: PART, name: say().templates.templates };
   return consolePage(desk, {
     part: PART,
     above,
-    heading: "New template",
+    heading: say().templates.newTemplate,
     content: html`<div class="narrow">${content}</div>`,
   });
 }
@@ -89,16 +90,16 @@ export async function templatePage(desk: Desk, filled?: Filled): Promise<Respons
   const fields = (template.variables as string[] | null) ?? [];
   const preview =
     template.html === null
-      ? html`<div class="screen"><div class="bubble"><pre tabindex="0" role="region" aria-label="The text">${template.text ?? ""}</pre></div></div>`
-      : html`<div class="screen"><iframe class="mail" title="The template as it is written" src="${PART}/${id}/message" sandbox></iframe></div>`;
+      ? html`<div class="screen"><div class="bubble"><pre tabindex="0" role="region" aria-label="${say().templates.theText}">${template.text ?? ""}</pre></div></div>`
+      : html`<div class="screen"><iframe class="mail" title="${say().templates.templateAsWritten}" src="${PART}/${id}/message" sandbox></iframe></div>`;
   return consolePage(desk, {
     part: PART,
-    above: { path: PART, name: "Templates" },
+    above: { path: PART, name: say().templates.templates },
     heading: String(template.name),
     states: chip(String(template.channel)),
     frames: true,
     actions: desk.canWrite ? actionsOf(desk, template) : "",
-    content: html`<div class="two">${form}<section class="preview" aria-label="Preview">${preview}<p class="soft">${fields.length > 0 ? `Fields: ${fields.join(", ")}. ` : ""}A campaign shows it filled in for a player.</p></section></div>`,
+    content: html`<div class="two">${form}<section class="preview" aria-label="${say().general.preview}">${preview}<p class="soft">${fields.length > 0 ? say().templates.fieldsNamed(fields.join(", ")) : ""}${say().templates.filledInForAPlayer}</p></section></div>`,
   });
 }
 
@@ -123,23 +124,23 @@ const TEXTS = ["name", "subject", "html", "mjml", "text"] as const;
 
 function bodyFields(filled: Filled, channel: Html | "", isMjml = false): Html {
   const body = isMjml
-    ? area(filled, { name: "mjml", label: "Message, as MJML", rows: 16, isCode: true })
+    ? area(filled, { name: "mjml", label: say().templates.messageAsMjml, rows: 16, isCode: true })
     : area(filled, {
         name: "html",
-        label: "Message, as HTML",
+        label: say().general.messageAsHtml,
         rows: 16,
         isCode: true,
-        hint: html`Fields are ${term("liquid")}. Text messages need the plain text alone.`,
+        hint: html`${say().templates.fieldsAreInTexts(term("liquid"))}`,
       });
-  return html`${input(filled, { name: "name", label: "Name", isRequired: true, most: 200 })}${channel}${input(filled, { name: "subject", label: "Subject or title", most: 500 })}${body}${area(filled, { name: "text", label: "Message, as plain text", rows: 6, hint: "Empty: made of the HTML" })}<div class="acts"><button>Save</button></div>`;
+  return html`${input(filled, { name: "name", label: say().general.name, isRequired: true, most: 200 })}${channel}${input(filled, { name: "subject", label: say().templates.subjectOrTitle, most: 500 })}${body}${area(filled, { name: "text", label: say().general.messageAsPlainText, rows: 6, hint: say().general.emptyMadeHtml })}<div class="acts"><button>${say().general.save}</button></div>`;
 }
 
 function actionsOf(desk: Desk, { id }: Row): Html {
   const remove = askButton(desk, {
     action: `${PART}/${id}/delete`,
-    text: "Delete",
-    question: "Campaigns that are to go out keep it from being deleted.",
-    yes: "Delete the template",
+    text: say().general.delete,
+    question: say().general.campaignsThatAreToGo,
+    yes: say().templates.deleteTheTemplate,
   });
-  return html`<a class="button" href="/console/campaigns/new?template=${id}">Make a campaign of it</a>${remove}`;
+  return html`<a class="button" href="/console/campaigns/new?template=${id}">${say().templates.makeCampaign}</a>${remove}`;
 }

@@ -111,7 +111,7 @@ function within({ access, scopes }: Grant, operation: Operation): boolean {
 
 function grantOf({ actor, propertyId }: Call): Grant {
   if (actor.type === "system")
-    return { access: ["property", "manager", "operator", "user"], scopes: ["read", "write"] };
+    return { access: ["property", "manager", "admin", "operator", "user"], scopes: ["read", "write"] };
   if (actor.type === "anonymous") return { access: [], scopes: [] };
   if (actor.type === "api_key") return { access: ["property"], scopes: [...actor.scopes].sort() };
   return userGrant(actor, propertyId);
@@ -121,12 +121,14 @@ function userGrant(actor: Extract<Actor, { type: "user" }>, propertyId: string |
   const { isPlatformAdmin, memberships } = actor;
   const here = memberships.filter((one) => propertyId === undefined || one.property_id === propertyId);
   const manages = isPlatformAdmin || here.some(({ role }) => role !== "analyst");
+  const isAdmin = isPlatformAdmin || here.some(({ role }) => role === "admin");
   const scopes = new Set(here.flatMap((one) => scopesIn(actor, one.property_id)));
   return {
     access: [
       "property",
       "user",
       ...(manages ? (["manager"] as const) : []),
+      ...(isAdmin ? (["admin"] as const) : []),
       ...(isPlatformAdmin ? (["operator"] as const) : []),
     ],
     scopes: isPlatformAdmin ? ["read", "write"] : [...scopes].sort(),

@@ -1,9 +1,9 @@
+import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import {
   CLIENT_CAPABILITIES_META_KEY,
   type ReadResourceResult,
   type Resource,
-  type ServerContext,
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import type { Surface } from "#transports/mcp/listing/visible-tools.ts";
@@ -32,20 +32,36 @@ function declaresApps(capabilities: unknown): boolean {
   return declared.success && declared.data.extensions[APPS].mimeTypes.includes(MIME);
 }
 
-/** Whether this request's client shows views. */
-export function knowsApps({ mcpReq }: ServerContext): boolean {
-  const envelope: Record<string, unknown> | undefined = mcpReq.envelope;
-  return declaresApps(envelope?.[CLIENT_CAPABILITIES_META_KEY]);
-}
-
 const Carrying = z.looseObject({
   params: z.looseObject({ _meta: z.looseObject({ [CLIENT_CAPABILITIES_META_KEY]: z.unknown() }) }),
 });
+const Opening = z.looseObject({
+  method: z.literal("initialize"),
+  params: z.looseObject({ capabilities: z.unknown() }),
+});
 
-/** The same for a message that the SDK has not read. */
-export function asksForApps(body: unknown): boolean {
+const SESSION = "Mcp-Session-Id";
+const SHOWING = "views-";
+
+/**
+ * Whether the client of this message shows views. From revision 2026-07-28 on each message says so. Earlier ones say it
+ * once, at `initialize`: the session id that they get then, and repeat, stands for it, so that no process keeps a session.
+ */
+export function showsViews(headers: Headers, body: unknown): boolean {
   const carrying = Carrying.safeParse(body);
-  return carrying.success && declaresApps(carrying.data.params._meta[CLIENT_CAPABILITIES_META_KEY]);
+  if (carrying.success) return declaresApps(carrying.data.params._meta[CLIENT_CAPABILITIES_META_KEY]);
+  return opensWithViews(body) || (headers.get(SESSION)?.startsWith(SHOWING) ?? false);
+}
+
+function opensWithViews(body: unknown): boolean {
+  const opening = Opening.safeParse(body);
+  return opening.success && declaresApps(opening.data.params.capabilities);
+}
+
+/** Gives a client that opens with views the session id by which its later messages are known. */
+export function rememberViews(body: unknown, response: Response): Response {
+  if (response.ok && opensWithViews(body)) response.headers.set(SESSION, SHOWING + randomUUID());
+  return response;
 }
 
 const lists = new WeakMap<Surface, string>();

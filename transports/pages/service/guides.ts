@@ -1,16 +1,14 @@
-import { readFileSync } from "node:fs";
 import { html, raw } from "hono/html";
 import { Marked, type Tokens } from "marked";
-import { type Guide, guides, pictureFile, relinked } from "#transports/docs/guides.ts";
+import { type Guide, guides, pictureBytes, pictures, relinked } from "#transports/docs/guides.ts";
 import type { Http } from "#transports/http/handlers.ts";
 import { type Html, respond } from "#transports/pages/frame/page.ts";
 
 /** Mounts the guides: the list at /docs, and each guide as a page and as its Markdown. */
 export function mountGuides(app: Http): void {
-  for (const name of PICTURES) {
-    app.get(`/docs/pictures/${name}.svg`, () => {
-      return new Response(readFileSync(pictureFile(name), "utf8"), { headers: PICTURE_HEADERS });
-    });
+  for (const name of pictures()) {
+    const headers = { ...PICTURE_HEADERS, "content-type": PICTURE_TYPES[name.slice(-3)]! };
+    app.get(`/docs/pictures/${name}`, () => new Response(pictureBytes(name), { headers }));
   }
   app.get("/docs", () => guidePage("Guides", listOf(guides())));
   for (const guide of guides()) {
@@ -23,9 +21,8 @@ export function mountGuides(app: Http): void {
   }
 }
 
-const PICTURES = ["win-back"];
+const PICTURE_TYPES: Readonly<Record<string, string>> = { svg: "image/svg+xml", png: "image/png" };
 const PICTURE_HEADERS = {
-  "content-type": "image/svg+xml",
   "cache-control": "public, max-age=300",
   "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'",
   "x-content-type-options": "nosniff",
@@ -85,7 +82,7 @@ export function guideHtml(text: string): string {
     relinked(
       text,
       (name) => `/docs/${name}`,
-      (name) => `/docs/pictures/${name}.svg`,
+      (name) => `/docs/pictures/${name}`,
     ),
     { async: false },
   );

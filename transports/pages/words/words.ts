@@ -1,4 +1,4 @@
-import type { Language } from "#tools/themes/theme.ts";
+import { LANGUAGES, type Language } from "#tools/themes/theme.ts";
 import { de } from "./de.ts";
 import { en, type Word, type Words } from "./en.ts";
 import { es } from "./es.ts";
@@ -18,11 +18,19 @@ export interface Speech {
 
 /** The first of these that is a language of the pages: a tag, or an Accept-Language header. */
 export function speechOf(...wishes: readonly (string | null | undefined)[]): Speech {
+  return speech(preferred(wishes, LANGUAGES) ?? "en");
+}
+
+/** The first of the wishes, tags or Accept-Language headers, that is among the languages. */
+export function preferred<L extends string>(
+  wishes: readonly (string | null | undefined)[],
+  languages: readonly L[],
+): L | undefined {
   for (const wish of wishes) {
-    const language = tagsOf(wish ?? "").find((tag) => Object.hasOwn(WORDS, tag));
-    if (language) return speech(language as Language);
+    const language = tagsOf(wish ?? "").flatMap((tag) => languages.filter((one) => one === tag))[0];
+    if (language !== undefined) return language;
   }
-  return speech("en");
+  return undefined;
 }
 
 function speech(language: Language): Speech {

@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CATALOG } from "#tools/catalog.ts";
+import { onceOverMcp } from "../../support/operation-calls.ts";
+import { startService, type TestService } from "../../support/service.ts";
+import { arcadeIn, HALF, SURE } from "../games/arcade.ts";
+import { type JourneyClock, journeyClock } from "../journeys/clock.ts";
+
+let service: TestService;
+let clock: JourneyClock;
+let place: ReturnType<typeof arcadeIn>;
+let key: string;
+beforeAll(async () => {
+  service = await startService({ role: "web" });
+  clock = await journeyClock(service);
+  place = arcadeIn(clock.scenario);
+  key = (await service.call("create_api_key", { property_id: place.id, name: "agent" })).api_key;
+});
+afterAll(() => service?.stop());
+
+const agent = (name: string, input: object) =>
+  onceOverMcp(service, CATALOG.operations.get(name)!, { ...input }, { "X-Api-Key": key });
+const players = async (journey: string) => (await clock.entries(journey)).map((entry) => entry.player);
+const end = { id: "end", type: "exit", config: {} };
+const rest = { id: "rest", type: "delay", config: { by: "duration", duration: { amount: 1, unit: "days" } } };
+const behind = (config: object) => ({
+  nodes: [{ id: "in", type: "trigger", config }, rest, end],
+  edges: [
+    { from: "in", to: "rest" },
+    { from: "rest", to: "end" },
+  ],
+});
+
+describe("an event that an agent reports", () => {
+  test("is asked about with the player and the journey that it opens, and moves nobody before", async () => {
+    const definition = behind({ on: "event", event: "big win" });
+    const journey = await clock.published(definition, { name: "Congratulate" });
+    const id = await place.player({ first_name: "Zoë" });
+    const asked = await agent("create_player_event", { player_id: id, name: "big win" });
+    expect(asked.data).toMatchObject({ confirmation_required: true });
+    expect(asked.data.message).toMatch(
+      /the event "big win"\. By it the player "G\d+", "Zoë" enters .+ "Congratulate"/,
+    );
+    expect(await players(journey)).toEqual([]);
+    expect(await place.call("list_player_events", { filters: { "player_id.eq": id } })).toEqual([]);
+    const { confirm_token } = asked.data;
+    const done = await agent("create_player_event", { player_id: id, name: "big win", confirm_token });
+    expect(done.isError).toBe(false);
+    expect(await players(journey)).toHaveLength(1);
+  });
+
+  test("that opens nothing, or is known already, is recorded at once, and a program's always", async () => {
+    const definition = behind({ on: "event", event: "arrival" });
+    const journey = await clock.published(definition, { name: "Welcome" });
+    const id = await place.player();
+    expect((await agent("create_player_event", { player_id: id, name: "coffee" })).data.name).toBe("coffee");
+    const arrival = { player_id: id, name: "arrival", external_id: "a1" };
+    await place.call("create_player_event", arrival);
+    expect(await players(journey)).toHaveLength(1);
+    expect((await agent("create_player_event", arrival)).data).toMatchObject({ external_id: "a1" });
+  });
+
+  test("waits for a person above the property's limit, and is the same call when it is approved", async () => {
+    const definition = behind({ on: "event", event: "jackpot" });
+    const journey = await clock.published(definition, { name: "Jackpot" });
+    const id = await place.player();
+    await service.call("update_property", { propertyId: place.id, approval_over_players: 0 });
+    const input = { player_id: id, name: "jackpot" };
+    const { confirm_token } = (await agent("create_player_event", input)).data;
+    const { proposal } = (await agent("create_player_event", { ...input, confirm_token })).data as {
+      proposal: { id: string };
+    };
+    expect(await players(journey)).toEqual([]);
+    // The casino's own system is not an agent: the journey was published for its events.
+    const other = await place.player();
+    const sent = await service.post(
+      "/api/player_events",
+      { player_id: other, name: "jackpot" },
+      { "X-Api-Key": key },
+    );
+    expect(sent.status).toBe(201);
+    expect(await players(journey)).toHaveLength(1);
+    const manager = await service.signIn({ role: null });
+    await service.call("grant_membership", { property_id: place.id, user_id: manager.id, role: "manager" });
+    const { shown_hash } = await place.call("get_proposal", { id: proposal.id });
+    const approved = await service.post(
+      "/api/functions/approve-proposal",
+      { proposalId: proposal.id, propertyId: place.id, shownHash: shown_hash },
+      { "X-Api-Key": null, Authorization: `Bearer ${manager.token}` },
+    );
+    expect([approved.status, approved.text]).toEqual([200, expect.anything()]);
+    expect(await players(journey)).toHaveLength(2);
+    await service.call("update_property", { propertyId: place.id, approval_over_players: null });
+  });
+});
+
+describe("a play that an agent makes for a player", () => {
+  test("is confirmed first, and no preview shows the draw", async () => {
+    const game = await place.game(HALF);
+    const playerId = await place.player({ first_name: "Ana" });
+    const input = { gameId: game, playerId, propertyId: place.id };
+    // Another seed of the agent's own would draw another prize: with the draw in the preview it would try until it wins.
+    for (const clientSeed of ["one", "two", "three"]) {
+      const { data } = await agent("play_game", { ...input, clientSeed });
+      expect(Object.keys(data).sort()).toEqual(
+        ["confirm_by", "confirm_token", "confirmation_required", "dry_run", "message"].sort(),
+      );
+      expect(data.message).toMatch(/Plays "Game \d+" once for the player "G\d+", "Ana"/);
+    }
+    expect(await place.call("list_game_plays", { filters: { "game_id.eq": game } })).toEqual([]);
+    const { confirm_token } = (await agent("play_game", input)).data;
+    expect((await agent("play_game", { ...input, confirm_token })).data).toMatchObject({
+      outcome: expect.stringMatching(/^(win|lose)$/),
+    });
+  });
+
+  test("names the journey that it opens", async () => {
+    const game = await place.game(SURE);
+    await clock.published(behind({ on: "game_play", game_id: game }), { name: "After a play" });
+    const playerId = await place.player();
+    const { data } = await agent("play_game", { gameId: game, playerId, propertyId: place.id });
+    expect(data.message).toContain('"After a play"');
+  });
+});
+
+describe("a consent that an agent records", () => {
+  test("is confirmed with its evidence, and the ledger says that it came over MCP", async () => {
+    const playerId = await place.player({ first_name: "Lee", email: "lee@agents.example" });
+    const input = {
+      propertyId: place.id,
+      playerId,
+      channel: "email",
+      consentGiven: true,
+      consentSource: "the desk",
+      consentText: "Yes, write to me",
+    };
+    const asked = await agent("consent_record", input);
+    expect(asked.data).toMatchObject({ confirmation_required: true });
+    expect(asked.data.message).toMatch(/the player "G\d+", "Lee" has agreed to marketing by email/);
+    expect(asked.data.message).toContain('at "the desk", to "Yes, write to me"');
+    expect((await place.call("get_player", { id: playerId })).consents).toEqual({});
+    await agent("consent_record", { ...input, confirm_token: asked.data.confirm_token });
+    const [record] = await place.call("list_consent_records", { filters: { "player_id.eq": playerId } });
+    expect(record).toMatchObject({ action: "granted", collection_method: "mcp", actor_type: "api_key" });
+  });
+
+  test("that is a refusal is recorded at once", async () => {
+    const playerId = await place.player();
+    const input = { propertyId: place.id, playerId, channel: "email", consentGiven: false };
+    expect((await agent("consent_record", input)).data).toMatchObject({ success: true });
+  });
+
+  test("for a file's players is confirmed too, with the file's evidence", async () => {
+    const file = {
+      csv: "player_id,email,email_opt_in\nF1,f1@agents.example,yes\n",
+      mapping: { email_opt_in: "consent.email" },
+      mode: "create_only",
+      consent: { consentSource: "a fair", consentText: "I agree" },
+    };
+    const asked = await agent("create_import_job", file);
+    expect(asked.data).toMatchObject({ confirmation_required: true });
+    expect(asked.data.message).toContain('agreed at "a fair", to "I agree"');
+  });
+});

@@ -1,0 +1,20 @@
+import { html } from "hono/html";
+import type { Part, Shown } from "#transports/console/words/part.ts";
+
+export const records = {
+  records: "Records",
+  openRecord: (id: Shown) => `Open ${id}`,
+  thereNothingHereYet: "There is nothing here yet.",
+  nothingHereFitsFilter: "Nothing here fits the filter.",
+  onlyWithStatus: (status: Part) => html`Only those whose status is ${status}.`,
+  comparison: "Comparison",
+  value: "Value",
+  filter: "Filter",
+  operators: {
+    eq: "is",
+    neq: "is not",
+    gte: "is at least",
+    lte: "is at most",
+    ilike: "is like (% for any text)",
+  },
+};

@@ -1,0 +1,28 @@
+export const signIn = {
+  oneMoment: "One moment",
+  goOnToConsole: "Go on to the console",
+  thatFormWasNotSent: "That form was not sent from here",
+  nothingHasChangedOpenPage: "Nothing has changed. Open the page again, and send the form from there.",
+  openTheConsole: "Open the console",
+  signIn: "Sign in",
+  password: "Password",
+  forgotYourPassword: "Forgot your password?",
+  tooManyTriesComeBack: "Too many tries. Come back in a quarter of an hour.",
+  thatDidNotWorkPlease: "That did not work. Please try again in a minute.",
+  emailOrPasswordWrong: "The email or the password is wrong.",
+  tellUsEmailYourAccount:
+    "Tell us the email of your account. If there is one, you get a link to set a new password.",
+  sendTheLink: "Send the link",
+  writeWholeEmailAddressSuch: "Write a whole email address, such as you@example.com.",
+  checkYourMail: "Check your mail",
+  ifThereAccountWithThis:
+    "If there is an account with this email, a link is on its way. It works once, within 30 minutes.",
+  nothingThereCheckSpamFolder: "Nothing there? Check the spam folder, or ask again in a few minutes.",
+  setANewPassword: "Set a new password",
+  endsEverySessionYourAccount: "It ends every session of your account. Use 12 characters or more.",
+  newPassword: "New password",
+  setThePassword: "Set the password",
+  askForNewLink: "Ask for a new link",
+  yourPasswordIsSet: "Your password is set",
+  signInWithFromNow: "Sign in with it from now on. All other sessions of your account have ended.",
+};

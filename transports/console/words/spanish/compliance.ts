@@ -1,0 +1,61 @@
+import { html } from "hono/html";
+import type { Words } from "#transports/console/words/english/english.ts";
+import type { Part, Shown } from "#transports/console/words/part.ts";
+
+export const compliance: Words["compliance"] = {
+  level: "Nivel",
+  sourceAndWording: "Origen y texto",
+  by: "Por",
+  hash: "Hash",
+  nothingRecordedThisPlayerWas: "No hay nada registrado: a este jugador nunca se le preguntó.",
+  toKeepThisPageAs: ". Para guardar esta página como PDF, imprímala.",
+  controller: "Responsable",
+  entriesConsentLedgerOldest: "Entradas del libro de consentimientos, de la más antigua a la más reciente",
+  entriesAreNeverChangedChannel:
+    "Las entradas nunca se cambian; de cada canal cuenta la última. El hash es el del libro, abreviado.",
+  consentsOf: (player: Shown) => `Consentimientos de ${player}`,
+  allEntries: "Todas las entradas",
+  receipt: "Comprobante",
+  kantaraConsentReceiptKeysAt: "Un comprobante de consentimiento Kantara. Las claves en",
+  verifyItsSignature: "verifican su firma.",
+  theReceipt: "El comprobante",
+  signatureDetachedJws: "Firma (JWS separada)",
+  theSignature: "La firma",
+  aPlayer: "un jugador",
+  eachRuleDataThisProperty:
+    "Cada regla es un dato de esta propiedad, y el código que la aplica tiene pruebas. Los abogados confirman cada ley.",
+  theGuideToCompliance: "La guía de cumplimiento",
+  ledgers: "Libros de registro",
+  compliance: "Cumplimiento",
+  law: "Ley",
+  rule: "Regla",
+  rowsHere: "Registros aquí",
+  enforcedBy: "La aplica",
+  testedBy: "La prueba",
+  noneSetSoThisRule: "No hay ninguna definida, así que esta regla no retiene a nadie.",
+  sealsShowWhetherAnybodyHas:
+    "Los sellos muestran si alguien ha cambiado, quitado o añadido una fila fuera del servicio.",
+  verifyTheLedgersNow: "Verificar los libros ahora",
+  intactEveryRowAndSeal: "Íntegros: cada fila y cada sello revisados están como se escribieron.",
+  rowOrSealNotAs: "Una fila o un sello no está como se escribió.",
+  sealsChecked: (ledger: Part, seals: Part, flaw: Part) =>
+    html`${ledger}: ${seals} sellos revisados. ${flaw}`,
+  noFlaw: "Sin fallas.",
+  sealNumber: (seal: Shown) => `Sello ${seal}.`,
+  checkedFrom: (time: Part, seal: Part) => html`Revisado el ${time}, desde el sello ${seal}.`,
+  verifyNext: (seal: Part) => html`Verificar los sellos siguientes, desde el ${seal}`,
+  newestEntryBeforeMessage: "La última entrada anterior al mensaje.",
+  itsReceipt: "Su comprobante",
+  noConsentInForce:
+    "No hay ninguno: el canal o la configuración de la propiedad no lo exigía, el mensaje no salió o la persona fue borrada.",
+  belongsToNoCampaignTest: "No pertenece a ninguna campaña: es una prueba.",
+  theMessage: "El mensaje",
+  consentInForce: "Consentimiento vigente",
+  campaignAndItsApproval: "Campaña, y su aprobación",
+  whoDidWhat: "Quién hizo qué",
+  auditLog: "Registro de auditoría",
+  actor: "Actor",
+  auditLogHasNothingAbout: "El registro de auditoría no tiene nada al respecto.",
+  evidenceOfOneMessage: "Evidencia de un mensaje",
+  byAnAgent: "por un agente",
+};
