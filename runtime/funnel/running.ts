@@ -1,4 +1,4 @@
-import type { Sql } from "#db/database.ts";
+import type { Last, Sql } from "#db/database.ts";
 import type { Context, Insertion, Question } from "#runtime/operation/context.ts";
 import type { AuditRow } from "./audit.ts";
 import type { Keyed } from "./idempotency.ts";
@@ -7,6 +7,8 @@ import type { Run } from "./transact.ts";
 
 export interface Effects extends PendingEffects {
   insertion: Insertion | null;
+  /** Whether an error of the last statements says that the call has read what is no longer so. */
+  isStale(error: unknown): boolean;
   /** The cursor of the list's next page. */
   nextCursor: string | null;
   questions: Question[];
@@ -26,7 +28,9 @@ export interface Running extends Run {
   effects: Effects;
   keyed: Keyed | null;
   sql: Sql;
-  last(statement: PromiseLike<unknown>): void;
+  /** The call has read what was no longer so, and runs once more. */
+  isAgain: boolean;
+  last: Last;
 }
 
 /** A call's result, and its audit rows. */
@@ -39,6 +43,7 @@ export function noEffects(): Effects {
   return {
     ...pendingEffects(),
     insertion: null,
+    isStale: () => false,
     nextCursor: null,
     questions: [],
     total: null,

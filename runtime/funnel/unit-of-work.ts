@@ -13,7 +13,7 @@ import { type Answer, claimKey, recordPart } from "./idempotency.ts";
 import { effectParts } from "./outbox.ts";
 import { propose } from "./propose.ts";
 import { askedBy } from "./questions.ts";
-import { keyedCall, recordRefusal, scopeOf } from "./replay.ts";
+import { isRecorded, keyedCall, recordRefusal, refusalOf, scopeOf } from "./replay.ts";
 import { isWeighed, weigh } from "./review.ts";
 import { type Effects, type Handled, noEffects, type Running } from "./running.ts";
 import type { Outcome } from "./service.ts";
@@ -26,11 +26,18 @@ export async function run(given: Run): Promise<Outcome> {
   // A rolled-back call leaves no answer for later.
   const keyed = isDry(call) ? null : keyedCall(call);
   // Another call of its group may run it.
-  const work: Work<Outcome> = inActivity((sql, last) => {
-    effects = noEffects();
-    return answer({ ...call, effects, keyed, sql, last });
+  const attempt = (isAgain: boolean) => {
+    const work: Work<Outcome> = inActivity((sql, last) => {
+      effects = noEffects();
+      return answer({ ...call, effects, keyed, sql, last, isAgain });
+    });
+    return transact(call, work, openingOf(call));
+  };
+  const first = attempt(false).catch((error: unknown) => {
+    if (effects.isStale(error)) return attempt(true);
+    throw error;
   });
-  const outcome = await transact(call, work, openingOf(call)).catch((error: unknown) => {
+  const outcome = await first.catch((error: unknown) => {
     if (error instanceof Undone) return error.outcome;
     if (keyed) return recordRefusal(call, keyed, error);
     throw error;
@@ -44,8 +51,14 @@ export async function run(given: Run): Promise<Outcome> {
 function openingOf(call: Run) {
   const { table, verb } = call.operation.crud ?? {};
   const before = verb === "create" || verb === "update" ? table?.lock?.(call.property!.id) : undefined;
-  const group = insertsOne(call) && table?.groupCommit === true;
+  const group = (insertsOne(call) && table?.groupCommit === true) || sharing(call);
   return { ...(before && { before: [before] }), group };
+}
+
+/** The group that a call of a group's operation may join. */
+function sharing({ operation, inputs, many, call, dry }: Run) {
+  if (!operation.sharing || many || call.mustAsk || isDry({ operation, inputs, dry })) return false;
+  return operation.sharing(inputs[0]! as never);
 }
 
 /** Sends the handler's first query together with the look-up of the key; a recorded answer rolls the query back. */
@@ -75,11 +88,12 @@ async function answer(running: Running): Promise<Outcome> {
 function refused(running: Running, error: unknown): Outcome {
   const fault = toFault(error);
   if (!fault.commitWrites) throw error;
-  const { property, effects, sql, last } = running;
+  const { property, effects, keyed, sql, last } = running;
   const { events, jobs, about } = effects;
   const propertyId = about.propertyId ?? property?.id ?? null;
   const parts = [
     ...effectParts(propertyId, events, jobs),
+    ...(keyed && isRecorded(fault) ? [recordPart(keyed, running.operation.name, refusalOf(fault))] : []),
     ...(about.entityId ? [auditPart(propertyId, [auditOf(running, null)])] : []),
   ];
   if (parts.length > 0) last(sql`with ${join(parts)} select 1`);
@@ -130,10 +144,14 @@ async function handleAll(running: Running, context: Context, inputs: Record<stri
 }
 
 function contextOf(running: Running): Context {
-  const { service, call, property, effects, sql } = running;
+  const { service, call, property, effects, sql, last } = running;
   const insertLast = (insertion: Insertion) => {
     effects.insertion = insertion;
     return { id: insertion.id };
+  };
+  const writeLast: Context["writeLast"] = (statement, { locks, isStale } = {}) => {
+    last(sql`${statement}`, locks);
+    if (isStale) effects.isStale = isStale;
   };
   return {
     sql,
@@ -158,6 +176,7 @@ function contextOf(running: Running): Context {
     audit: (about) => void Object.assign(effects.about, about),
     ...(running.operation.others && carrying(running, handle)),
     ...(insertsOne(running) && { insertLast }),
+    ...(writesLast(running) && { writeLast }),
   };
 }
 
@@ -168,6 +187,11 @@ function contextOf(running: Running): Context {
 function insertsOne({ service, operation, call, many, choose, inputs, dry }: Run): boolean {
   if (service.isCluster || many || choose || call.mustAsk || call.review) return false;
   return operation.crud?.verb === "create" && !isDry({ operation, inputs, dry });
+}
+
+/** Whether the handler may leave writes to the end: nothing of the call reads them, and it stands when it ends. */
+function writesLast({ isAgain, many, choose, call, operation, inputs, dry }: Running): boolean {
+  return !isAgain && !many && !choose && !call.mustAsk && !call.review && !isDry({ operation, inputs, dry });
 }
 
 function pageOf(body: string, rows: number, { nextCursor, total }: Effects): Page {

@@ -174,6 +174,11 @@ export interface Context {
   enqueue<Input>(job: JobReference<Input>, input: Input, options?: EnqueueOptions): void;
   /** Leaves a new row to the last statement, whose row is the answer. Absent where several rows are written. */
   insertLast?(insertion: Insertion): { id: string };
+  /**
+   * Leaves a write to the round trip of the commit; see `Last` for `locks`. Where it fails with an error that `isStale`
+   * knows, the call has read what is no longer so: it runs once more, and this is absent then.
+   */
+  writeLast?(statement: Fragment, options?: { locks?: string; isStale?(error: unknown): boolean }): void;
   /** Asks a person to agree first, where an agent calls. Any other call goes on. */
   ask?(question: Question): void;
   /** Runs a proposed call in this transaction, as this call's actor. Only for operations that decide on proposals. */

@@ -62,18 +62,15 @@ function history({ speech, property }: PageVisit, { plays }: Place, home: string
  * and never one more.
  */
 export async function play(visit: PageVisit, { game, check, plays }: Place): Promise<Response> {
-  const { c, run, here } = visit;
+  const { c, here } = visit;
   const fields = await readForm(c);
   const number = Number(fields?.get("play"));
   const asksData = (c.req.header("accept") ?? "").includes("application/json");
   const home = `${here}/${game.id}`;
   const word = (fields?.get("seed") ?? "").trim().replace(/[^\x21-\x39\x3b-\x7e]/g, "-");
+  const input = { gameId: game.id, nonce: number, ...(word !== "" && { clientSeed: word.slice(0, 60) }) };
   try {
-    const input = { gameId: game.id, ...(word !== "" && { clientSeed: word.slice(0, 60) }) };
-    const playId =
-      number === check.nonce
-        ? (await run<{ play_id: string }>("play_game", input, `${game.id}:${number}`)).play_id
-        : plays.find(({ nonce }) => nonce === number)?.id;
+    const playId = number === check.nonce ? await playOnce(visit, input) : played(plays, number);
     const next = playId === undefined ? home : `${home}/plays/${playId}`;
     if (!asksData || playId === undefined) return seeOther(next);
     return Response.json({ ...(await outcomeOf(visit, playId)), url: next }, { headers: UNSEEN });
@@ -83,6 +80,19 @@ export async function play(visit: PageVisit, { game, check, plays }: Place): Pro
     return asksData ? Response.json({ url: home }, { status: 409, headers: UNSEEN }) : seeOther(home);
   }
 }
+
+/** The play of this number: this one, or that of another press that was first. */
+async function playOnce({ run }: PageVisit, input: { gameId: string; nonce: number }) {
+  try {
+    return (await run<{ play_id: string }>("play_game", input)).play_id;
+  } catch (error) {
+    if (toFault(error).code !== "conflict") throw error;
+    const { places } = await run<{ places: Place[] }>("show_games", { gameId: input.gameId });
+    return played(places[0]!.plays, input.nonce);
+  }
+}
+
+const played = (plays: Place["plays"], number: number) => plays.find(({ nonce }) => nonce === number)?.id;
 
 const UNSEEN = { "cache-control": "no-store", "referrer-policy": "no-referrer", "x-robots-tag": "noindex" };
 
