@@ -27,7 +27,7 @@ export function showPlace(visit: PageVisit, place: Place): Promise<Response> {
     game.description ? html`<p class="lead">${game.description}</p>` : ""
   }${stageOf(game)}<p class="result" role="status" tabindex="-1" data-result></p>${
     check.allowed ? form(visit, place, home) : closed(visit, place)
-  }<p class="soft">${check.allowed ? leftOf(check, say) : ""}${check.allowed && date ? " · " : ""}${date ? say("ends_on", { date }) : ""}</p><nav class="links" aria-label="${say("rules")}"><a href="${home}/rules">${say("rules")}</a>${
+  }<p class="soft">${check.allowed ? html`<span data-left>${leftOf(check, say)}</span>` : ""}${check.allowed && date ? " · " : ""}${date ? say("ends_on", { date }) : ""}</p><nav class="links" aria-label="${say("rules")}"><a href="${home}/rules">${say("rules")}</a>${
     game.own_free_entry || game.free_entry_url ? html`<a href="${home}/free">${say("free_entry")}</a>` : ""
   }</nav>${history(visit, place, home)}</article>`;
   return playerPage(visit, {
@@ -73,7 +73,9 @@ export async function play(visit: PageVisit, { game, check, plays }: Place): Pro
     const playId = number === check.nonce ? await playOnce(visit, input) : played(plays, number);
     const next = playId === undefined ? home : `${home}/plays/${playId}`;
     if (!asksData || playId === undefined) return seeOther(next);
-    return Response.json({ ...(await outcomeOf(visit, playId)), url: next }, { headers: UNSEEN });
+    const now = await placeNow(visit, game.id);
+    const left = leftOf(now.check, visit.speech.say);
+    return Response.json({ ...(await outcomeOf(visit, playId)), left, url: next }, { headers: UNSEEN });
   } catch (error) {
     if (toFault(error).status >= 500 || toFault(error).status === 429) throw error;
     // The game's page says why.
@@ -82,14 +84,18 @@ export async function play(visit: PageVisit, { game, check, plays }: Place): Pro
 }
 
 /** The play of this number: this one, or that of another press that was first. */
-async function playOnce({ run }: PageVisit, input: { gameId: string; nonce: number }) {
+async function playOnce(visit: PageVisit, input: { gameId: string; nonce: number }) {
   try {
-    return (await run<{ play_id: string }>("play_game", input)).play_id;
+    return (await visit.run<{ play_id: string }>("play_game", input)).play_id;
   } catch (error) {
     if (toFault(error).code !== "conflict") throw error;
-    const { places } = await run<{ places: Place[] }>("show_games", { gameId: input.gameId });
-    return played(places[0]!.plays, input.nonce);
+    return played((await placeNow(visit, input.gameId)).plays, input.nonce);
   }
+}
+
+async function placeNow({ run }: PageVisit, gameId: string): Promise<Place> {
+  const { places } = await run<{ places: Place[] }>("show_games", { gameId });
+  return places[0]!;
 }
 
 const played = (plays: Place["plays"], number: number) => plays.find(({ nonce }) => nonce === number)?.id;
