@@ -16,8 +16,16 @@ import {
 import { EXPORT_SLOTS, exportSlots } from "./stream/export-slots.ts";
 import { isUuid } from "./text.ts";
 
-export type { Work } from "./connection/transaction.ts";
+export type { Last, Work } from "./connection/transaction.ts";
 export type { Sql } from "./sql.ts";
+
+/** The works that may share a transaction. */
+export interface Group {
+  /** Only works of one name share one. */
+  name: string;
+  /** Two works of one value do not: the later one reads what the earlier has changed. */
+  one: string;
+}
 
 export interface TransactionOptions {
   readOnly?: boolean;
@@ -29,7 +37,7 @@ export interface TransactionOptions {
    * The work may share a transaction with other works of the tenant that have the same opening. It may then run
    * twice, and reads nothing that another of them changes.
    */
-  group?: boolean;
+  group?: boolean | Group;
   /** The credential that writes: its reads are not answered by a standby that lacks this write. */
   caller?: string;
 }
@@ -108,7 +116,7 @@ function writing(
     const { before = [], group: isGrouped, caller, ...rest } = options;
     const statements = [...before, ...role];
     const running = isGrouped
-      ? group.run(statements, work, options.deadline)
+      ? group.run(statements, work, { ...(isGrouped !== true && isGrouped), deadline: options.deadline })
       : transact(writers, work, { ...rest, statements });
     // In any case: a transaction whose outcome is unknown may have been committed.
     return standby && caller ? running.finally(() => standby.wrote(caller)) : running;

@@ -128,6 +128,13 @@ export class Fault extends Error {
   }
 }
 
+/** The same refusal, by a call that has written nothing that must not stay: its transaction commits. */
+export function committing(fault: Fault): Fault {
+  const { code, message, details, retryAfter, cause } = fault;
+  const more = { ...(details && { details }), ...(retryAfter !== undefined && { retryAfter }) };
+  return new Fault(code, { message, cause, commitWrites: true, ...more });
+}
+
 function boundedDetails(details: FaultDetail[]): FaultDetail[] {
   // One more detail stands for the rest.
   const listed = details.length > MOST_DETAILS + 1 ? details.slice(0, MOST_DETAILS) : details;

@@ -3,10 +3,19 @@ import { REQUEST_DEADLINE, type Work } from "./transaction.ts";
 
 export interface GroupCommit {
   /** Runs `work` and resolves once its writes are committed. Throws the work's error, and DeadlineExceeded. */
-  run<T>(opening: readonly string[], work: Work<T>, deadline?: number): Promise<T>;
+  run<T>(opening: readonly string[], work: Work<T>, options?: Membership): Promise<T>;
+}
+
+export interface Membership {
+  /** Groups are made of members of one name and opening. */
+  name?: string;
+  /** A group has one member of this value. */
+  one?: string;
+  deadline?: number | undefined;
 }
 
 interface Member {
+  one: string | undefined;
   opening: readonly string[];
   work: Work<unknown>;
   resolve(value: unknown): void;
@@ -52,17 +61,18 @@ export function groupCommit(
     for (const [name, members] of waiting) {
       if (running >= GROUPS_AT_ONCE) return;
       waiting.delete(name);
-      const group = members.splice(0, MOST_MEMBERS);
-      // The remaining members queue behind the other openings.
+      const group = nextGroup(members);
+      // The remaining members queue behind the other groups.
       if (members.length > 0) waiting.set(name, members);
       if (group.length > 0) void start(group);
     }
   };
   return {
-    run: async <T>(opening: readonly string[], work: Work<T>, deadline = REQUEST_DEADLINE) => {
+    run: async <T>(opening: readonly string[], work: Work<T>, options: Membership = {}) => {
+      const { one, deadline = REQUEST_DEADLINE } = options;
       const { promise, resolve, reject } = Promise.withResolvers<T>();
-      const member = { opening, work, resolve: resolve as Member["resolve"], reject };
-      const name = opening.join("; ");
+      const member = { one, opening, work, resolve: resolve as Member["resolve"], reject };
+      const name = [...opening, options.name].join("; ");
       const members = waiting.get(name) ?? [];
       waiting.set(name, members);
       members.push(member);
@@ -74,6 +84,22 @@ export function groupCommit(
       });
     },
   };
+}
+
+/** Takes the next members out of those that wait, each `one` once. */
+function nextGroup(members: Member[]): Member[] {
+  const taken = new Set<string>();
+  const group: Member[] = [];
+  for (let index = 0; index < members.length && group.length < MOST_MEMBERS; ) {
+    const { one } = members[index]!;
+    if (one !== undefined && taken.has(one)) {
+      index++;
+      continue;
+    }
+    if (one !== undefined) taken.add(one);
+    group.push(...members.splice(index, 1));
+  }
+  return group;
 }
 
 /**

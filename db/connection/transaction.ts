@@ -10,10 +10,14 @@ import { type Sql, tagOf } from "#db/sql.ts";
 import type { Pool } from "./pool.ts";
 
 /**
- * The work of a transaction. The work does not await the statements that it gives to `last`. They go out with the
- * commit, in one round trip, and a failing one rolls everything back.
+ * Leaves a statement to the round trip of the commit; nobody awaits it, and a failing one rolls everything back.
+ * `locks`: the row that many transactions change. Those statements go last, in the order of the rows, so that a
+ * transaction holds such a row for a short time, and no two wait for one another in a circle.
  */
-export type Work<T> = (sql: Sql, last: (statement: PromiseLike<unknown>) => void) => Promise<T>;
+export type Last = (statement: PromiseLike<unknown>, locks?: string) => void;
+
+/** The work of a transaction. */
+export type Work<T> = (sql: Sql, last: Last) => Promise<T>;
 
 export interface Opening {
   /** Sent after `begin`, each as a message of its own: Citus repeats the whole text of a SET to its workers. */
@@ -50,8 +54,11 @@ export function transact<T>(
       (error: unknown) => ({ error }),
     );
     const final: Promise<unknown>[] = [];
-    const last = (statement: PromiseLike<unknown>) => {
-      const sent = Promise.resolve(statement);
+    const locking: { statement: PromiseLike<unknown>; locks: string }[] = [];
+    const last: Last = (statement, locks) => {
+      if (locks !== undefined) return void locking.push({ statement, locks });
+      // Sent before this returns, and so before the commit.
+      const sent = new Promise((resolve, reject) => statement.then(resolve, reject));
       // The connection may be lost before this is awaited, so its rejection is handled here.
       sent.catch(() => {});
       final.push(sent);
@@ -66,6 +73,8 @@ export function transact<T>(
       await command(sql, "rollback").then(undefined, () => {});
       throw isLost() ? new ConnectionLost({ cause: error }) : error;
     }
+    locking.sort((one, other) => (one.locks < other.locks ? -1 : 1));
+    for (const { statement } of locking) last(statement);
     // The transaction ends here in any case: after a failed statement, `commit` rolls back.
     const failed = await Promise.all([...final, command(sql, "commit")]).then(
       () => null,

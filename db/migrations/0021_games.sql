@@ -67,6 +67,27 @@ create table game_counts (
   foreign key (property_id, game_id) references games
 ) with (fillfactor = 50);
 
+-- A player's plays of a game: a play reads and locks this one row, however many plays there are. Its only index is its
+-- key, so that no plan made while the table was small reads more.
+create table game_standings (
+  property_id uuid not null,
+  player_id uuid not null,
+  game_id uuid not null,
+  -- The number of the last play.
+  nonce int not null default 0,
+  -- Plays that count in the limits: voided ones do not, nor those by tickets of a free game.
+  plays int not null default 0,
+  -- Those of `day`, in the zone of the game's limits.
+  today int not null default 0,
+  day date,
+  last_played_at timestamptz,
+  -- Prizes of which a player may win so many: their ids, and the number of wins.
+  wins jsonb not null default '{}',
+  primary key (property_id, player_id, game_id),
+  foreign key (property_id, player_id) references players,
+  foreign key (property_id, game_id) references games
+) with (fillfactor = 50);
+
 create table code_pools (
   property_id uuid not null references properties,
   id uuid not null default uuid_v7(),
@@ -94,6 +115,9 @@ create table game_prizes (
   code_pool_id uuid,
   slice_index int,
   redeem_within_days int,
+  -- Wins of the last day on which it was won, where it has a daily limit.
+  won_on date,
+  won_today int not null default 0 check (won_today >= 0),
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   primary key (property_id, id),
@@ -177,8 +201,9 @@ create table game_tickets (
   foreign key (property_id, player_id) references players
 );
 create unique index game_tickets_key on game_tickets (property_id, game_id, player_id, key);
-create index game_tickets_open on game_tickets (property_id, player_id, game_id, expires_at) where used_play_id is null;
 create index game_tickets_created on game_tickets (property_id, created_at, id);
+-- The last one: while the table is small and its indexes seem equal, PostgreSQL takes the newest, and keeps that plan.
+create index game_tickets_open on game_tickets (property_id, player_id, game_id, expires_at) where used_play_id is null;
 
 -- Codes that a vendor or the casino's own system made. Each goes to one play.
 create table prize_codes (
@@ -249,8 +274,8 @@ create unique index share_referrals_person on share_referrals (property_id, refe
 create index share_referrals_player on share_referrals (property_id, player_id, created_at);
 create index share_referrals_share on share_referrals (property_id, share_id);
 
-call isolate_tenants('games', 'game_seeds', 'game_counts', 'code_pools', 'game_prizes', 'game_plays', 'game_tickets',
-  'prize_codes', 'game_laws', 'share_referrals');
+call isolate_tenants('games', 'game_seeds', 'game_counts', 'game_standings', 'code_pools', 'game_prizes', 'game_plays',
+  'game_tickets', 'prize_codes', 'game_laws', 'share_referrals');
 
 -- The platform gives a new property its rows of law.
 create policy platform on game_laws for insert to app_system with check (true);

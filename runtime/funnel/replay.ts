@@ -1,9 +1,9 @@
 import { NIL_UUID } from "#db/types.ts";
-import { faultBody, toFault } from "#runtime/faults.ts";
+import { type Fault, faultBody, toFault } from "#runtime/faults.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import { recordsAnswer } from "#runtime/operation/operation.ts";
 import type { Property } from "#runtime/operation/property.ts";
-import { claimKey, findRecorded, type Keyed, recordedAnswer } from "./idempotency.ts";
+import { type Answer, claimKey, findRecorded, type Keyed, recordedAnswer } from "./idempotency.ts";
 import type { Outcome } from "./service.ts";
 import { type Run, transact } from "./transact.ts";
 
@@ -25,15 +25,25 @@ export function scopeOf({ actor }: Call, property: Property | null): string {
  * it is.
  */
 export async function recordRefusal(call: Run, keyed: Keyed, error: unknown): Promise<Outcome> {
-  const { code, status } = toFault(error);
-  if (code === "idempotency_key_in_use" || (status !== 404 && status !== 409)) throw error;
-  const refusal = { status, body: JSON.stringify(faultBody(toFault(error))) };
+  const fault = toFault(error);
+  if (!isRecorded(fault)) throw error;
+  const refusal = refusalOf(fault);
   return transact(call, async (sql) => {
     const recorded = await claimKey(sql, keyed);
     if (recorded) return { ...recorded, replayed: true };
     await sql`${recordedAnswer(keyed, call.operation.name, refusal)}`;
     return { ...refusal, replayed: false };
   });
+}
+
+/** Whether a repeat of the key gets the refusal again: one by the domain. */
+export function isRecorded({ code, status }: Fault): boolean {
+  return code !== "idempotency_key_in_use" && (status === 404 || status === 409);
+}
+
+/** A refusal as a key's answer. */
+export function refusalOf(fault: Fault): Answer {
+  return { status: fault.status, body: JSON.stringify(faultBody(fault)) };
 }
 
 /** The recorded answer of a keyed call; null when there is none. Throws `idempotency_key_reused`. */

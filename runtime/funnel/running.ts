@@ -1,4 +1,4 @@
-import type { Sql } from "#db/database.ts";
+import type { Last, Sql } from "#db/database.ts";
 import type { Context, Question } from "#runtime/operation/context.ts";
 import { type AuditRow, auditedRows } from "./audit.ts";
 import { type Answer, type Keyed, recordedAnswer } from "./idempotency.ts";
@@ -6,6 +6,8 @@ import { effectStatements, type PendingEffects, pendingEffects } from "./outbox.
 import type { Run } from "./transact.ts";
 
 export interface Effects extends PendingEffects {
+  /** Whether an error of the last statements says that the call has read what is no longer so. */
+  isStale(error: unknown): boolean;
   /** The cursor of the list's next page. */
   nextCursor: string | null;
   questions: Question[];
@@ -25,7 +27,9 @@ export interface Running extends Run {
   effects: Effects;
   keyed: Keyed | null;
   sql: Sql;
-  last(statement: PromiseLike<unknown>): void;
+  /** The call has read what was no longer so, and runs once more. */
+  isAgain: boolean;
+  last: Last;
 }
 
 /** A call's result, and its audit rows. */
@@ -37,6 +41,7 @@ export interface Handled {
 export function noEffects(): Effects {
   return {
     ...pendingEffects(),
+    isStale: () => false,
     nextCursor: null,
     questions: [],
     total: null,

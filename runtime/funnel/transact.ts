@@ -18,16 +18,20 @@ export interface Run {
   dry?: boolean | undefined;
 }
 
-/** The transaction of a whole call: after its table's lock, and shared with such calls where the table allows it. */
+/** The transaction of a whole call: after its table's lock, and shared with such calls where the operation allows it. */
 export function transactCall<T>(call: Run, work: Work<T>): Promise<T> {
   const { table, verb } = call.operation.crud ?? {};
   const lock = verb === "create" || verb === "update" ? table?.lock?.(call.property!.id) : undefined;
-  const group = verb === "create" && table?.groupCommit === true && createsOne(call);
-  return transact(call, work, { ...(lock && { before: [lock] }), group });
+  return transact(call, work, { ...(lock && { before: [lock] }), group: doesNoMore(call) && groupOf(call) });
 }
 
-/** Whether the call creates one row and does no more: it sets no savepoint, and its answer is not rolled back. */
-function createsOne({ operation, call, many, choose, inputs, dry }: Run): boolean {
+function groupOf({ operation: { crud, sharing }, inputs }: Run) {
+  if (sharing) return sharing(inputs[0]! as never);
+  return crud?.verb === "create" && crud.table.groupCommit === true;
+}
+
+/** Whether the call does one thing and no more: it sets no savepoint, and its answer is not rolled back. */
+export function doesNoMore({ operation, call, many, choose, inputs, dry }: Run): boolean {
   return !(many || choose || call.mustAsk || call.review || isDry({ operation, inputs, dry }));
 }
 

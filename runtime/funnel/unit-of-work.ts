@@ -11,11 +11,11 @@ import { dryOutcome, isDry, Undone, without } from "./dry-run.ts";
 import { claimKey } from "./idempotency.ts";
 import { propose } from "./propose.ts";
 import { askedBy, conceals } from "./questions.ts";
-import { keyedCall, recordRefusal, scopeOf } from "./replay.ts";
+import { isRecorded, keyedCall, recordRefusal, refusalOf, scopeOf } from "./replay.ts";
 import { isWeighed, weigh } from "./review.ts";
 import { type Effects, type Handled, noEffects, type Running, writeLast } from "./running.ts";
 import type { Outcome } from "./service.ts";
-import { type Run, transactCall, writesRows } from "./transact.ts";
+import { doesNoMore, type Run, transactCall, writesRows } from "./transact.ts";
 
 /** Runs a call in its one transaction: all of the handler, outbox, queue, audit and recorded answer, or nothing. */
 export async function run(given: Run): Promise<Outcome> {
@@ -24,11 +24,18 @@ export async function run(given: Run): Promise<Outcome> {
   // A rolled-back call leaves no answer for later.
   const keyed = isDry(call) ? null : keyedCall(call);
   // A transaction that failed for another call runs it again.
-  const work: Work<Outcome> = inActivity((sql, last) => {
-    effects = noEffects();
-    return answer({ ...call, effects, keyed, sql, last });
+  const attempt = (isAgain: boolean) => {
+    const work: Work<Outcome> = inActivity((sql, last) => {
+      effects = noEffects();
+      return answer({ ...call, effects, keyed, sql, last, isAgain });
+    });
+    return transactCall(call, work);
+  };
+  const first = attempt(false).catch((error: unknown) => {
+    if (effects.isStale(error)) return attempt(true);
+    throw error;
   });
-  const outcome = await transactCall(call, work).catch((error: unknown) => {
+  const outcome = await first.catch((error: unknown) => {
     if (error instanceof Undone) return error.outcome;
     if (keyed) return recordRefusal(call, keyed, error);
     throw error;
@@ -66,10 +73,11 @@ async function answer(running: Running): Promise<Outcome> {
 function refused(running: Running, error: unknown): Outcome {
   const fault = toFault(error);
   if (!fault.commitWrites) throw error;
-  const { effects } = running;
+  const { effects, keyed } = running;
   const { about } = effects;
   const audited = about.entityId ? [auditOf(running, null)] : [];
-  writeLast(running, { ...effects, audited });
+  const isKept = keyed && isRecorded(fault);
+  writeLast(running, { ...effects, audited, ...(isKept && { answer: refusalOf(fault) }) });
   return { status: fault.status, body: "", replayed: false, fault };
 }
 
@@ -117,7 +125,11 @@ async function handleAll(running: Running, context: Context, inputs: Record<stri
 }
 
 function contextOf(running: Running): Context {
-  const { service, call, property, effects, sql } = running;
+  const { service, call, property, effects, sql, last } = running;
+  const leave: Context["writeLast"] = (statement, { locks, isStale } = {}) => {
+    last(sql`${statement}`, locks);
+    if (isStale) effects.isStale = isStale;
+  };
   return {
     sql,
     // The funnel has resolved it for all operations that read it.
@@ -140,6 +152,7 @@ function contextOf(running: Running): Context {
     warn: (sentence) => void effects.warnings.push(sentence),
     audit: (about) => void Object.assign(effects.about, about),
     ...(running.operation.others && carrying(running, handle)),
+    ...(doesNoMore(running) && !running.isAgain && { writeLast: leave }),
   };
 }
 

@@ -112,6 +112,7 @@ export function sealedColumns(table: Table): string[] {
 }
 
 const selectLists = new WeakMap<Columns, Fragment>();
+const storedLists = new WeakMap<Columns, Fragment>();
 
 /** The answered columns as a select list, computed ones with their expression. All of it is text from our own code. */
 export function columnNames(table: Pick<Table, "columns">): Fragment {
@@ -125,7 +126,12 @@ export function columnNames(table: Pick<Table, "columns">): Fragment {
 
 /** As `columnNames`, with the internal and the sealed columns: rows are `StoredOf` these columns. */
 export function storedNames(columns: Columns): Fragment {
-  return selectList(withBase(columns));
+  let list = storedLists.get(columns);
+  if (list === undefined) {
+    list = selectList(withBase(columns));
+    storedLists.set(columns, list);
+  }
+  return list;
 }
 
 function selectList(columns: Columns): Fragment {

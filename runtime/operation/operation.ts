@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Group } from "#db/database.ts";
 import type { Page, Reader } from "#db/query/reader.ts";
 import type { ExportSource } from "#db/stream/export.ts";
 import type { FaultCode } from "#runtime/faults.ts";
@@ -71,6 +72,11 @@ export interface Operation {
   readonly heavy: boolean;
   /** Milliseconds for a call that has much to look through. Default: as any request. */
   readonly deadline?: number;
+  /**
+   * The group of calls that may share a transaction with this one. The handler then refuses with `commitWrites`, and
+   * before it writes, because any other error makes each call of the transaction run again by itself.
+   */
+  readonly sharing?: (input: never) => Group;
   /** The largest body over REST in bytes, where the usual megabyte is too small. */
   readonly mostBytes?: number;
   /** The specification names the operation: agents see it before they search. */
@@ -129,6 +135,7 @@ interface ToolDefinition<I extends Shape, O extends z.ZodType> {
   discarded?: boolean;
   heavy?: boolean;
   deadline?: number;
+  sharing?(input: In<I>): Group;
   mostBytes?: number;
   core?: boolean;
   at?: Operation["at"] & object;

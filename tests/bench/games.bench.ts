@@ -15,13 +15,14 @@ export default async function bench(report: Report): Promise<void> {
     startPeer("hono", environment),
   ]);
   try {
-    const game = await openGame(bench, service);
+    // One game each: the bare insert keeps no count of a player's plays.
+    const [own, peers] = [await openGame(bench, service), await openGame(bench, service)];
     const players = await bench.sql<{ id: string }[]>`
       select id from players where property_id = ${bench.property} order by id`;
     const ids = players.map(({ id }) => id);
     const rounds = await interleave({
-      service: () => plays(bench, service, { game, ids, path: "/api/functions/play-game" }),
-      hono: () => plays(bench, hono, { game, ids, path: "/plays" }),
+      service: () => plays(bench, service, { game: own, ids, path: "/api/functions/play-game" }),
+      hono: () => plays(bench, hono, { game: peers, ids, path: "/plays" }),
     });
     report(speedFigure("S26 play / bare insert of a play", rounds, ["service", "hono"], 0.3));
   } finally {

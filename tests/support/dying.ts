@@ -5,10 +5,11 @@ const AWAITED = "then";
 
 const lost = (_: Sql, number: number): Promise<never> => Promise.reject(new Killed(`statement ${number}`));
 
-/** Fails in the server, which then commits nothing. */
-export async function refused(sql: Sql): Promise<never> {
-  await sql`select 1 / 0`;
-  throw new Error("the server has refused nothing");
+/** Fails in the server, which then commits nothing. It is sent at once, as the statement itself would be. */
+export function refused(sql: Sql): Promise<never> {
+  return sql`select 1 / 0`.then(() => {
+    throw new Error("the server has refused nothing");
+  });
 }
 
 /** The statements of a transaction, numbered; those behind this number fail. */

@@ -1,19 +1,18 @@
 import { randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
-import { insertedValues, sql } from "#db/sql.ts";
+import { sql } from "#db/sql.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { enrollByPlay } from "#tools/enrollments/enroll.ts";
 import { playerWords } from "#tools/people/words.ts";
-import { commitmentOf, openMaster, playSeed } from "./draw/seeds.ts";
-import type { Game } from "./game/game.ts";
-import { checkEligible, lockEntrant } from "./play/entrant.ts";
-import { checkActive, countPlay } from "./play/game-now.ts";
+import { openMaster, playSeed } from "./draw/seeds.ts";
+import type { PlayedGame } from "./game/game.ts";
+import { admitted } from "./play/admission.ts";
 import { Proof, proofOf } from "./play/proof.ts";
-import { readPlay } from "./play/reading.ts";
-import { playsLeft, type Standing, wayIn } from "./play/standing.ts";
-import { type Drawn, drawPrize } from "./play/stock.ts";
+import { playsLeft, standingAfter } from "./play/standing.ts";
+import { drawPrize } from "./play/stock.ts";
+import { type Play, playOf, store } from "./play/store.ts";
 import { TELL_WINNER } from "./play/tell-winner.ts";
 import { KINDS } from "./prize/columns.ts";
 import type { Prize } from "./prize/prize.ts";
@@ -46,6 +45,11 @@ export default tool({
       .regex(/^[\x21-\x39\x3b-\x7e]{1,100}$/, "must be up to 100 visible ASCII characters, no colon")
       .optional()
       .describe("The player's own part of the draw. Default: the request's id"),
+    nonce: z
+      .int()
+      .min(1)
+      .optional()
+      .describe("The number of the play, from check_game_play: a press that is sent twice is then one play"),
   },
   output: z.object({
     play_id: z.uuid(),
@@ -55,44 +59,41 @@ export default tool({
     plays_remaining: z.int().nullable().describe("Null where nothing limits the plays"),
     proof: Proof,
   }),
-  faults: ["invalid", "not_found", "not_eligible", "play_limit_reached", "game_not_active"],
-  async handler(context, { gameId, playerId, clientSeed = ownSeed(context.call.requestId) }) {
-    // One round trip: the second statement sees what was committed before the player's lock was this play's.
-    const [player, { game, standing, master: sealed, prizes, opens }] = await Promise.all([
-      lockEntrant(context, playerId),
-      readPlay(context, gameId, playerId),
-    ]);
-    await checkEligible(context, game, player);
-    checkActive(game, standing.moment);
-    const entry = wayIn(game, standing);
+  // Plays of one game share a commit, and the lock of a prize that many win. A player's plays come one after another.
+  sharing: ({ gameId, playerId }) => ({ name: gameId, one: playerId }),
+  faults: ["invalid", "not_found", "conflict", "not_eligible", "play_limit_reached", "game_not_active"],
+  async handler(context, { gameId, playerId, nonce, clientSeed = ownSeed(context.call.requestId) }) {
+    const { game, standing, sealed, prizes, opens, entry } = await admitted(context, {
+      gameId,
+      playerId,
+      nonce,
+    });
     askBeforePlaying(context, game, playerId);
     const playId = randomUUIDv7();
     const ticket = entry === "ticket" ? standing.next : null;
     const master = openMaster(context.config, context.property.id, gameId, sealed!);
     const n = standing.nonce + 1;
     const seed = playSeed(master, { gameId, playerId, n });
-    const { moment } = standing;
-    const draw = { prizes, master, seed, message: `${clientSeed}:${n}`, playerId, moment };
-    await Promise.all([countPlay(context, game), ticket && useTicket(context, ticket, playId)]);
+    const draw = { prizes, master, seed, message: `${clientSeed}:${n}`, standing };
     const drawn = await drawPrize(context, game, draw);
+    const { moment } = standing;
     const play = playOf({ playId, game, playerId, ticket, clientSeed, n, seed, moment, drawn });
-    await context.sql`
-      insert into game_plays ${insertedValues({ property_id: context.property.id, ...play })} returning 1`;
+    const { prize } = drawn;
+    const stood = standingAfter(standing, {
+      counts: ticket === null || game.cost.type !== "free",
+      limitedPrizeId: prize?.per_player_limit ? prize.id : null,
+    });
+    await store(context, play, stood);
     if (opens) await enroll(context, play);
-    announce(context, play, drawn.prize);
-    const free = drawn.prize?.kind === "free_play" ? await grantFreePlay(context, game, playerId, playId) : 0;
-    const after = {
-      ...standing,
-      plays: standing.plays + (ticket && game.cost.type === "free" ? 0 : 1),
-      today: standing.today + (ticket && game.cost.type === "free" ? 0 : 1),
-      tickets: standing.tickets - (ticket ? 1 : 0) + free,
-    };
+    announce(context, play, prize);
+    const free = prize?.kind === "free_play" ? await grantFreePlay(context, game, playerId, playId) : 0;
+    const after = { ...stood, tickets: standing.tickets - (ticket ? 1 : 0) + free };
     const denominator = (drawn.snapshot ?? game.odds!).denominator;
     return {
       play_id: playId,
       outcome: play.outcome,
-      prize: drawn.prize && wonPrize(drawn.prize, play.expires_at),
-      slice_index: drawn.prize === null && drawn.named.kind !== "no_prize" ? null : drawn.named.slice_index,
+      prize: prize && wonPrize(prize, play.expires_at),
+      slice_index: prize === null && drawn.named.kind !== "no_prize" ? null : drawn.named.slice_index,
       plays_remaining: playsLeft(game, after),
       proof: proofOf(
         game,
@@ -104,7 +105,7 @@ export default tool({
 });
 
 /** An agent is not the player. Nobody sees a draw before it counts: else an agent could draw until it wins. */
-function askBeforePlaying(context: Context, { name }: Game, playerId: string): void {
+function askBeforePlaying(context: Context, { name }: PlayedGame, playerId: string): void {
   const { transport, review } = context.call;
   if (transport !== "mcp" && review !== "approved") return;
   context.ask?.({
@@ -117,71 +118,18 @@ function askBeforePlaying(context: Context, { name }: Game, playerId: string): v
 
 const ownSeed = (requestId: string) => requestId.replace(/[^\x21-\x39\x3b-\x7e]/g, "-").slice(0, 100);
 
-type Ticket = NonNullable<Standing["next"]>;
-
-/** The player is locked, so nobody else takes the ticket. */
-async function useTicket(
-  { sql: transaction, property }: Context,
-  { id }: Ticket,
+function grantFreePlay(
+  context: Context,
+  game: PlayedGame,
+  playerId: string,
   playId: string,
-): Promise<void> {
-  await transaction`
-    update game_tickets set used_play_id = ${playId}, updated_at = now()
-    where property_id = ${property.id} and id = ${id} returning 1`;
-}
-
-interface Played {
-  playId: string;
-  game: Game;
-  playerId: string;
-  ticket: Ticket | null;
-  clientSeed: string;
-  n: number;
-  seed: Buffer;
-  moment: string;
-  drawn: Drawn;
-}
-
-const DAY_MS = 86_400_000;
-
-function playOf({ playId, game, playerId, ticket, clientSeed, n, seed, moment, drawn }: Played) {
-  const { prize, named } = drawn;
-  const days = prize?.redeem_within_days ?? null;
-  const isGiven = prize?.kind === "free_play";
-  return {
-    id: playId,
-    game_id: game.id,
-    player_id: playerId,
-    prize_id: prize?.id ?? null,
-    outcome: prize ? ("win" as const) : ("lose" as const),
-    status: isGiven ? "redeemed" : "revealed",
-    entry: ticket?.source ?? "open",
-    ticket_id: ticket?.id ?? null,
-    campaign_id: ticket?.source === "campaign" ? ticket.source_id : null,
-    journey_id: ticket?.source === "journey" ? ticket.source_id : null,
-    odds_snapshot: drawn.snapshot,
-    drawn_prize_id: named.id,
-    server_seed_hash: commitmentOf(seed),
-    client_seed: clientSeed,
-    nonce: n,
-    roll: drawn.roll,
-    deck_ticket: drawn.deckTicket,
-    value: prize?.value ?? 0,
-    expires_at: days === null || isGiven ? null : new Date(Date.parse(moment) + days * DAY_MS).toISOString(),
-    redeemed_at: isGiven ? moment : null,
-    played_at: moment,
-  };
-}
-
-function grantFreePlay(context: Context, game: Game, playerId: string, playId: string): Promise<number> {
+): Promise<number> {
   return grantTickets(
     context,
     { gameId: game.id, source: "prize", sourceId: playId, expiresAt: null },
     sql`select ${playerId}::uuid as player_id, ${`prize:${playId}`}::text as key`,
   );
 }
-
-type Play = ReturnType<typeof playOf>;
 
 function enroll(context: Context, { id, game_id, player_id, outcome }: Play): Promise<void> {
   return enrollByPlay(context, { playId: id, gameId: game_id, playerId: player_id, outcome });

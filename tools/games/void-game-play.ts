@@ -3,6 +3,7 @@ import { tool } from "#runtime/operation/operation.ts";
 import { update } from "#runtime/operation/rows.ts";
 import { checkStands, lockPlay, PlayView } from "./claims/play.ts";
 import gamePlays from "./game-plays.table.ts";
+import { uncount } from "./play/uncount.ts";
 
 export default tool({
   name: "void_game_play",
@@ -33,11 +34,7 @@ export default tool({
       code_hash: null,
       code_sealed: null,
     });
-    if (play.deck_ticket === null) {
-      await sql`
-        update game_prizes set inventory_remaining = inventory_remaining + 1
-        where property_id = ${property.id} and id = ${play.prize_id} and inventory_total is not null returning 1`;
-    }
+    await uncount(context, play);
     await sql`
       update inbox_messages set expires_at = now(), updated_at = now()
       where property_id = ${property.id} and id = ${playId}`;

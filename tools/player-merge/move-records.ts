@@ -30,6 +30,7 @@ export async function moveRecords(
     journey_enrollments: await moveEnrollments(context, keptId, duplicateId),
     game_plays: await movePlays(context, keptId, duplicateId),
   };
+  await moveStandings(context, keptId, duplicateId);
   for (const table of PLAIN) {
     const rows = await context.sql`
       update ${identifier(table)} t set player_id = ${keptId}, updated_at = now()
@@ -105,4 +106,36 @@ async function movePlays({ sql, property }: Context, keptId: string, duplicateId
       updated_at = clock.moment
     from clock where y.property_id = ${property.id} and y.player_id = ${duplicateId}`;
   return rows.count;
+}
+
+/**
+ * The kept player has both records' plays in the limits of each game. The numbers of the plays stay each record's own,
+ * because the seeds come from them.
+ */
+async function moveStandings({ sql, property }: Context, keptId: string, duplicateId: string): Promise<void> {
+  const own = property.id;
+  await sql`
+    with moved as materialized (
+      select game_id, plays, today, day, last_played_at, wins from game_standings
+      where property_id = ${own} and player_id = ${duplicateId}
+    ), kept as materialized (
+      select game_id, plays, today, day, last_played_at, wins from game_standings
+      where property_id = ${own} and player_id = ${keptId}
+    ), merged as materialized (
+      select m.game_id, m.plays + coalesce(k.plays, 0) as plays, greatest(m.day, k.day) as day,
+        case when m.day = greatest(m.day, k.day) then m.today else 0 end
+          + case when k.day = greatest(m.day, k.day) then k.today else 0 end as today,
+        greatest(m.last_played_at, k.last_played_at) as last_played_at,
+        (select coalesce(jsonb_object_agg(w.prize, w.won), '{}') from (
+          select prize, sum(won::int) as won
+          from (select * from jsonb_each_text(m.wins) union all select * from jsonb_each_text(k.wins)) e(prize, won)
+          group by prize) w) as wins
+      from moved m left join kept k on k.game_id = m.game_id
+    )
+    insert into game_standings (property_id, player_id, game_id, plays, today, day, last_played_at, wins)
+    select ${own}::uuid, ${keptId}::uuid, game_id, plays, today, day, last_played_at, wins from merged
+    on conflict (property_id, player_id, game_id) do update
+      set plays = excluded.plays, today = excluded.today, day = excluded.day,
+        last_played_at = excluded.last_played_at, wins = excluded.wins`;
+  await sql`delete from game_standings where property_id = ${own} and player_id = ${duplicateId}`;
 }

@@ -131,3 +131,55 @@ test("one that was told that it took too long is not begun any more", async () =
   await write(PROPERTY, "too late, and another");
   expect(await named("too late")).toEqual(["too late, and another"]);
 });
+
+test("works of one value never share a transaction, and works of two names neither", async () => {
+  const all = await many(60, async (index) => {
+    const [name, one] = [`game ${index % 2}`, `player ${index % 12}`];
+    const transaction = await db.asProperty(
+      PROPERTY,
+      async (sql) => {
+        const [row] = await sql<[{ id: string }]>`select pg_current_xact_id()::text as id`;
+        return row.id;
+      },
+      { group: { name, one } },
+    );
+    return { transaction, name, one };
+  });
+  const by = Map.groupBy(all, ({ transaction }) => transaction);
+  expect(by.size).toBeLessThan(all.length);
+  for (const members of by.values()) {
+    expect(new Set(members.map(({ name }) => name)).size).toBe(1);
+    expect(new Set(members.map(({ one }) => one)).size).toBe(members.length);
+  }
+});
+
+test("rows that many change are locked last and in one order, so that groups do not wait in a circle", async () => {
+  const names = ["hot a", "hot b", "hot c"];
+  for (const name of names)
+    await admin`insert into segments (property_id, name) values (${PROPERTY}, ${name})`;
+  const deadlocks = async () => {
+    const [row] = await admin`select deadlocks::int from pg_stat_database where datname = current_database()`;
+    return row!.deadlocks;
+  };
+  const before = await deadlocks();
+  const transactions = await many(120, (index) =>
+    db.asProperty(
+      PROPERTY,
+      async (sql, last) => {
+        const name = names[(index * 7) % 3]!;
+        last(
+          sql`update segments set version = version + 1 where property_id = ${PROPERTY} and name = ${name}`,
+          name,
+        );
+        const [row] = await sql<[{ id: string }]>`select pg_current_xact_id()::text as id`;
+        return row.id;
+      },
+      { group: { name: `game ${index % 3}`, one: String(index) } },
+    ),
+  );
+  const [sum] = await admin`select sum(version)::int as versions from segments where name = any(${names})`;
+  expect(sum).toEqual({ versions: 123 });
+  expect(await deadlocks()).toBe(before);
+  // No group was given up for a lock: then each member would have a transaction of its own.
+  expect(new Set(transactions).size).toBeLessThan(30);
+});

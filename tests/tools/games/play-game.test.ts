@@ -109,12 +109,11 @@ describe("limits", () => {
       status: 409,
     });
     const daily = await place.game(HALF, { play_limits: { per_player_per_day: 1 } });
-    const { play_id } = await place.play(daily, player);
+    await place.play(daily, player);
     await expect(place.play(daily, player)).rejects.toMatchObject({ code: "play_limit_reached" });
     await place.query(
       (sql) => sql`
-        update game_plays set played_at = played_at - interval '1 day'
-        where property_id = ${place.id} and id = ${play_id}`,
+        update game_standings set day = day - 1 where property_id = ${place.id} and game_id = ${daily}`,
     );
     await place.play(daily, player);
     const pausing = await place.game(HALF, { play_limits: { cooldown_seconds: 60 } });
@@ -129,18 +128,34 @@ describe("limits", () => {
     const player = await place.player();
     const zone = "Pacific/Kiritimati";
     const game = await place.game(HALF, { play_limits: { per_player_per_day: 1 }, reset_timezone: zone });
-    const { play_id } = await place.play(game, player);
-    const put = (edge: string) =>
-      place.query(
-        (sql) => sql`
-          update game_plays set played_at = date_trunc('day', now() at time zone ${zone}) at time zone ${zone}
-            + ${edge}::interval
-          where property_id = ${place.id} and id = ${play_id}`,
-      );
-    await put("0 seconds");
-    await expect(place.play(game, player)).rejects.toMatchObject({ code: "play_limit_reached" });
-    await put("-1 seconds");
     await place.play(game, player);
+    const [stood] = await place.query(
+      (sql) => sql`
+        select day = (last_played_at at time zone ${zone})::date as zoned from game_standings
+        where property_id = ${place.id} and game_id = ${game}`,
+    );
+    expect(stood).toEqual({ zoned: true });
+    await expect(place.play(game, player)).rejects.toMatchObject({ code: "play_limit_reached" });
+    await place.query(
+      (sql) =>
+        sql`update game_standings set day = day - 1 where property_id = ${place.id} and game_id = ${game}`,
+    );
+    await place.play(game, player);
+  });
+
+  test("count a voided play no more: of the player, of the day, and of the prize", async () => {
+    const player = await place.player();
+    const game = await place.game(
+      [{ label: "Ten", value: 10, inventory_total: 9, daily_limit: 1, per_player_limit: 1 }],
+      { play_limits: { per_player_total: 1, per_player_per_day: 1 } },
+    );
+    const { play_id, outcome } = await place.play(game, player);
+    expect(outcome).toBe("win");
+    await expect(place.play(game, player)).rejects.toMatchObject({ code: "play_limit_reached" });
+    await place.call("void_game_play", { playId: play_id, propertyId: place.id, reason: "An error" });
+    expect(await place.play(game, player)).toMatchObject({ outcome: "win", plays_remaining: 0 });
+    const [prize] = await place.call("list_game_prizes", { filters: { "game_id.eq": game } });
+    expect(prize.inventory_remaining).toBe(8);
   });
 
   test("hold where twenty plays of one player come at once", async () => {
@@ -299,6 +314,38 @@ describe("stock", () => {
     const plays = await Promise.all(ids.flatMap((id) => [place.play(game, id), place.play(game, id)]));
     expect(plays.filter(({ outcome }) => outcome === "win")).toHaveLength(3);
   });
+});
+
+test("stock and limits are exact where 60 plays of 20 players share transactions, some of them refused", async () => {
+  const ids = await Promise.all(Array.from({ length: 20 }, () => place.player()));
+  const game = await place.game(
+    [
+      { label: "A", value: 1, inventory_total: 15 },
+      { label: "B", value: 2, inventory_total: 15, daily_limit: 7 },
+    ],
+    { play_limits: { per_player_total: 2 } },
+  );
+  const plays = await Promise.allSettled(
+    Array.from({ length: 60 }, (_, index) => place.play(game, ids[index % 20]!)),
+  );
+  expect(plays.filter(({ status }) => status === "fulfilled")).toHaveLength(40);
+  expect(refusals(plays)).toEqual(["play_limit_reached"]);
+  const { prizes, wins } = await place.on("game_report", game);
+  const [a, b] = prizes;
+  expect(a.inventory_remaining).toBe(15 - a.won);
+  expect(b.inventory_remaining).toBe(15 - b.won);
+  expect(a.won).toBe(Math.min(a.drawn, 15));
+  expect(b.won).toBe(Math.min(b.drawn, 7));
+  expect(wins).toBe(a.won + b.won);
+  const nonces = await place.query(
+    (sql) => sql`
+      select nonce, count(*)::int as plays from game_plays where property_id = ${place.id} and game_id = ${game}
+      group by 1 order by 1`,
+  );
+  expect(nonces).toEqual([
+    { nonce: 1, plays: 20 },
+    { nonce: 2, plays: 20 },
+  ]);
 });
 
 describe("a deck", () => {

@@ -100,6 +100,20 @@ export async function inspect(
   }
 }
 
+/**
+ * The buttons, fields and links of the page that a finger misses: below 24 px (WCAG 2.5.8). A link inside a sentence is
+ * as high as its line, and a title whose link covers its card is as large as the card.
+ */
+export function smallTargets(page: Page): Promise<string[]> {
+  return page.evaluate(`[...document.querySelectorAll("button, summary, a, input:not([type=hidden])")]
+    .filter((one) => one.checkVisibility() && !one.matches(".skip"))
+    .filter((one) => one.tagName !== "A" || ![...one.parentElement.childNodes].some((beside) => beside.nodeType === 3 && beside.textContent.trim() !== ""))
+    .filter((one) => getComputedStyle(one, "::after").position !== "absolute")
+    .map((one) => ({ text: one.textContent.trim() || one.name, box: one.getBoundingClientRect() }))
+    .filter(({ box }) => box.height < 24 || box.width < 24)
+    .map(({ text, box }) => text + " " + Math.round(box.width) + "x" + Math.round(box.height))`);
+}
+
 /** Each width by day and at night. */
 export function dayAndNight(widths: Readonly<Record<string, { width: number; height: number }>>) {
   return Object.fromEntries(

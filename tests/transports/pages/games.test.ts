@@ -3,7 +3,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startService, type TestService } from "../../support/service.ts";
 import { type Arcade, arcade, HALF, SURE } from "../../tools/games/arcade.ts";
-import { dayAndNight, inspect, openBrowser, picture, type Screen, visit } from "./browser.ts";
+import { dayAndNight, inspect, openBrowser, picture, type Screen, smallTargets, visit } from "./browser.ts";
 import { THEMES } from "./casino.ts";
 
 const WHEEL = [
@@ -285,7 +285,11 @@ describe.runIf(browser)("in a browser", () => {
       ends_at: "2027-02-01T00:00:00Z",
     });
     const game = (type: string, more: object = {}) =>
-      place.game(SURE, { name: `The ${type.replace("_", " ")}`, type, ...more });
+      place.game(SURE, {
+        name: `The ${type.replace("_", " ")}_without_any_space_to_break_its_name_at`,
+        type,
+        ...more,
+      });
     const card = await game("scratch_card");
     const box = await game("mystery_box");
     const instant = await game("instant_win", { cost: { type: "ticket" }, own_free_entry: true });
@@ -311,6 +315,7 @@ describe.runIf(browser)("in a browser", () => {
       await visiting({ ...PHONE, dark: false }, async (page) => {
         for (const [name, url] of Object.entries(urls)) {
           await page.goto(url);
+          expect(await smallTargets(page), name).toEqual([]);
           await inspect(page, `${theme}-game-${name}`, dayAndNight(SIZES));
         }
       });
@@ -322,13 +327,15 @@ describe.runIf(browser)("in a browser", () => {
   test("the wheel stops at the prize that the service has drawn, and the focus is on the result", async () => {
     for (let index = 0; index < WHEEL.length; index += 1) {
       const only = WHEEL.map((prize, at) => ({ ...prize, weight: at === index ? 1_000_000 : 1 }));
-      const game = await place.game(only, { type: "spin_wheel" });
+      const game = await place.game(only, { type: "spin_wheel", play_limits: { per_player_per_day: 2 } });
       await visiting({ ...PHONE, dark: false }, async (page) => {
         await page.emulateMedia({ reducedMotion: "reduce" });
         await page.goto(`${games}/${game}`);
         await page.click("button:has-text('Spin')");
         await page.waitForSelector("[data-next]:not([hidden])");
         expect(await page.evaluate("document.activeElement.dataset.result")).toBe("");
+        const left = WHEEL[index]!.kind === "free_play" ? 2 : 1;
+        expect(await page.textContent("[data-left]")).toBe(`Plays left: ${left}`);
         // The name of the drawn slice stands upright at the top.
         const names = await page.evaluate(`[...document.querySelectorAll(".wheel text")].map((one) => {
           const box = one.getBoundingClientRect();

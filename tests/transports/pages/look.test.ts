@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { dayAndNight, inspect, openBrowser, type Screen, visit } from "./browser.ts";
+import { dayAndNight, inspect, openBrowser, type Screen, smallTargets, visit } from "./browser.ts";
 import { type Casino, FREE_PLAY, openCasino, THEMES } from "./casino.ts";
 
 const browser: Browser | null = await openBrowser();
@@ -161,13 +161,9 @@ withBrowser("the inbox in a browser", () => {
       expect(await page.evaluate("document.documentElement.scrollWidth - innerWidth")).toBeLessThanOrEqual(0);
     });
     await visiting({ ...SIZES.phone, dark: false }, async (page) => {
-      for (const url of [casino.inbox, pages.message!, pages.preferences!]) {
-        await page.goto(url);
-        const small =
-          await page.evaluate(`[...document.querySelectorAll("button, main a.button, nav a, input:not([type=hidden])")]
-          .map((one) => ({ text: one.textContent, box: one.getBoundingClientRect() }))
-          .filter(({ box }) => box.height < 24 || box.width < 24).map(({ text }) => text)`);
-        expect(small).toEqual([]);
+      for (const name of ["inbox", "message", "preferences", "push", "reset"]) {
+        await page.goto(pages[name]!);
+        expect(await smallTargets(page), name).toEqual([]);
       }
     });
   });

@@ -11,6 +11,8 @@ interface Activated {
   laws: readonly Law[];
   worth: number | null;
   denominator: number;
+  /** Whether the property's pages have a link by which a player takes a break. */
+  hasBreak: boolean;
 }
 
 /** The problems that keep a game from going live, and warnings for the person who decides. */
@@ -70,7 +72,7 @@ function freeEntryProblems({ game, laws }: Activated): string[] {
   ];
 }
 
-function warningsOf({ game, prizes, laws, worth }: Activated): string[] {
+function warningsOf({ game, prizes, laws, worth, hasBreak }: Activated): string[] {
   const registrations = laws.filter(
     ({ kind, state }) => kind === "registration" && !game.void_in.includes(state ?? ""),
   );
@@ -83,6 +85,11 @@ function warningsOf({ game, prizes, laws, worth }: Activated): string[] {
           ]
         : [],
     ),
+    ...(hasBreak
+      ? []
+      : [
+          "The pages of this game show players no link to take a break or exclude themselves, because the property has no address for it: set responsible_gaming_url by set_property_theme.",
+        ]),
     ...(game.odds_published ? [] : ["The odds are not published: players cannot check them."]),
     ...(prizes.some(({ kind, inventory_total }) => kind !== "no_prize" && inventory_total === null) &&
     game.draw !== "deck"

@@ -1,4 +1,5 @@
 import { createHash, createHmac, randomBytes } from "node:crypto";
+import { LRUCache } from "lru-cache";
 import type { AppSecret } from "#runtime/config.ts";
 import { locationOf, seal, unseal } from "#runtime/secrets/sealing.ts";
 
@@ -20,9 +21,19 @@ export function newMaster(config: AppSecret, propertyId: string, gameId: string)
   return { master, sealed: seal(config, located(propertyId, gameId), master.toString("hex")) };
 }
 
+/** Opened master seeds by their sealed texts: the plays of a game open the same one. */
+const opened = new LRUCache<string, Buffer>({ max: 200 });
+
 /** The master seed again. */
 export function openMaster(config: AppSecret, propertyId: string, gameId: string, sealed: string): Buffer {
-  return Buffer.from(unseal(config, located(propertyId, gameId), sealed), "hex");
+  const place = located(propertyId, gameId);
+  const key = `${place} ${sealed}`;
+  let master = opened.get(key);
+  if (!master) {
+    master = Buffer.from(unseal(config, place, sealed), "hex");
+    opened.set(key, master);
+  }
+  return master;
 }
 
 /** The seed of one play: HMAC-SHA256(master, `game:player:n`). Nobody chooses it, and nobody without the master knows it. */

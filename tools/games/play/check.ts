@@ -23,7 +23,7 @@ export type PlayCheck = z.output<typeof PlayCheck>;
 
 /** Judges the next play of a player, and writes nothing. */
 export async function checkPlay(context: Context, game: Game, player: Entrant): Promise<PlayCheck> {
-  const standing = await standingOf(context, game.id, player.id);
+  const standing = await standingOf(context, game, player.id);
   const refusal = await refusalOf(async () => {
     await checkEligible(context, game, player);
     checkActive(game, standing.moment);

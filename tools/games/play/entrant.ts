@@ -1,7 +1,7 @@
 import { type Fragment, sql } from "#db/sql.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import type { Game } from "#tools/games/game/game.ts";
+import type { PlayedGame } from "#tools/games/game/game.ts";
 import { BARRED, mayPlay } from "#tools/games/tickets/grant.ts";
 import { audienceOf } from "#tools/segments/rules/references.ts";
 
@@ -38,7 +38,7 @@ async function readEntrant(context: Context, playerId: string, lock: Fragment): 
 }
 
 /** Throws `not_eligible` for a player whom a status, an exclusion, the age, the state or the segment bars. */
-export async function checkEligible(context: Context, game: Game, player: Entrant): Promise<void> {
+export async function checkEligible(context: Context, game: PlayedGame, player: Entrant): Promise<void> {
   const barrier = barrierOf(context, game, player) ?? (await outsideSegment(context, game, player));
   if (barrier === null) return;
   throw new Fault("not_eligible", {
@@ -47,7 +47,7 @@ export async function checkEligible(context: Context, game: Game, player: Entran
   });
 }
 
-function barrierOf({ property }: Context, game: Game, player: Entrant): string | null {
+function barrierOf({ property }: Context, game: PlayedGame, player: Entrant): string | null {
   if (BARRED.some((status) => status === player.status)) return player.status;
   if (!player.may_play) return "self_excluded";
   const age = Math.max(game.min_age ?? 0, property.min_age);
@@ -55,7 +55,7 @@ function barrierOf({ property }: Context, game: Game, player: Entrant): string |
   return game.void_in.some((state) => player.region === `US-${state}`) ? "void_in_state" : null;
 }
 
-async function outsideSegment(context: Context, game: Game, { id }: Entrant): Promise<string | null> {
+async function outsideSegment(context: Context, game: PlayedGame, { id }: Entrant): Promise<string | null> {
   if (game.segment_id === null) return null;
   const { sql: transaction, property } = context;
   const audience = await audienceOf(transaction, property.id, game.segment_id);

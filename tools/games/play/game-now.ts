@@ -2,10 +2,10 @@ import { type Fragment, sql } from "#db/sql.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { openMaster } from "#tools/games/draw/seeds.ts";
-import type { Game } from "#tools/games/game/game.ts";
+import type { PlayedGame } from "#tools/games/game/game.ts";
 
 /** Throws `game_not_active`, with the reason. `moment`: ISO, by the database's clock. */
-export function checkActive({ status, starts_at, ends_at }: Game, moment: string): void {
+export function checkActive({ status, starts_at, ends_at }: PlayedGame, moment: string): void {
   const at = Date.parse(moment);
   if (status !== "active") throw closed(`The game is ${status}.`);
   if (starts_at !== null && at < Date.parse(starts_at)) throw closed(`The game starts at ${starts_at}.`);
@@ -32,7 +32,7 @@ export async function masterOf(context: Context, gameId: string): Promise<Buffer
 }
 
 /** Counts a play of a game that has a limit of them. */
-export async function countPlay({ sql, property }: Context, { id, play_limits }: Game): Promise<void> {
+export async function countPlay({ sql, property }: Context, { id, play_limits }: PlayedGame): Promise<void> {
   const most = play_limits.game_total;
   if (most === undefined) return;
   const counted = await sql`

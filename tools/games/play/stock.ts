@@ -1,18 +1,21 @@
+import { isSqlState } from "#db/connection/error-code.ts";
+import { type Fragment, sql } from "#db/sql.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { ticketAt } from "#tools/games/draw/deck.ts";
 import { numberBelow } from "#tools/games/draw/number.ts";
 import { type Odds, prizeAt } from "#tools/games/draw/odds.ts";
-import type { Game } from "#tools/games/game/game.ts";
-import type { Prize } from "#tools/games/prize/prize.ts";
+import type { PlayedGame } from "#tools/games/game/game.ts";
+import type { StoredPrize } from "#tools/games/prize/prize.ts";
+import type { Standing } from "./standing.ts";
 
 /** The draw of one play. */
 export interface Drawn {
   roll: number;
   /** The prize that the number names. */
-  named: Prize;
+  named: StoredPrize;
   /** The prize that the player gets; null for none. */
-  prize: Prize | null;
+  prize: StoredPrize | null;
   deckTicket: number | null;
   /** The weights that were drawn from, where they were not the game's own. */
   snapshot: Odds | null;
@@ -20,34 +23,33 @@ export interface Drawn {
 
 /** The inputs of one draw. */
 export interface Draw {
-  prizes: readonly Prize[];
+  prizes: readonly StoredPrize[];
   master: Buffer;
   seed: Buffer;
   /** `client_seed:n`, before the cursor. */
   message: string;
-  playerId: string;
-  moment: string;
+  standing: Standing;
 }
 
 /** Draws a prize and takes it from the stock. */
-export async function drawPrize(context: Context, game: Game, draw: Draw): Promise<Drawn> {
+export async function drawPrize(context: Context, game: PlayedGame, draw: Draw): Promise<Drawn> {
   return game.draw === "deck" ? drawTicket(context, game, draw) : drawNumber(context, game, draw);
 }
 
-async function drawTicket(context: Context, game: Game, draw: Draw): Promise<Drawn> {
-  const { sql, property } = context;
+async function drawTicket(context: Context, game: PlayedGame, draw: Draw): Promise<Drawn> {
+  const { sql: transaction, property } = context;
   const odds = game.odds!;
-  const [next] = await sql<{ position: number }[]>`
+  const [next] = await transaction<{ position: number }[]>`
     update game_counts set next_ticket = next_ticket + 1
     where property_id = ${property.id} and game_id = ${game.id} and next_ticket < ${odds.denominator}
     returning next_ticket - 1 as position`;
   if (!next) throw new Fault("game_not_active", { message: "All tickets of the game are drawn." });
   const named = prizeOf(draw, ticketAt(draw.master, game.id, odds, next.position));
-  const prize = named.kind === "no_prize" || !(await take(context, game, named, draw)) ? null : named;
+  const prize = named.kind === "no_prize" || !(await take(context, named, draw)) ? null : named;
   return { roll: next.position, named, prize, deckTicket: next.position + 1, snapshot: null };
 }
 
-async function drawNumber(context: Context, game: Game, draw: Draw): Promise<Drawn> {
+async function drawNumber(context: Context, game: PlayedGame, draw: Draw): Promise<Drawn> {
   let odds = game.odds!;
   // Redistributing leaves one prize fewer each time.
   for (let tries = 0; ; tries += 1) {
@@ -57,7 +59,7 @@ async function drawNumber(context: Context, game: Game, draw: Draw): Promise<Dra
     const snapshot = tries === 0 ? null : odds;
     const drawn = { roll, named, deckTicket: null, snapshot };
     if (named.kind === "no_prize") return { ...drawn, prize: null };
-    if (await take(context, game, named, draw)) return { ...drawn, prize: named };
+    if (await take(context, named, draw)) return { ...drawn, prize: named };
     const left = without(odds, named.id);
     if (game.out_of_stock === "no_prize" || left === null) return { ...drawn, prize: null };
     odds = left;
@@ -71,44 +73,54 @@ export function without({ prizes }: Odds, prizeId: string): Odds | null {
   return { denominator: left.reduce((sum, { weight }) => sum + weight, 0), prizes: left };
 }
 
-function prizeOf({ prizes }: Draw, prizeId: string): Prize {
+function prizeOf({ prizes }: Draw, prizeId: string): StoredPrize {
   return prizes.find(({ id }) => id === prizeId)!;
 }
 
 /** Takes one of a prize; false where none is left, or a limit keeps the player from it. */
-async function take(context: Context, game: Game, prize: Prize, draw: Draw): Promise<boolean> {
-  const { sql, property, emit } = context;
-  if (prize.per_player_limit !== null || prize.daily_limit !== null) {
-    if (!(await withinLimits(context, game, prize, draw))) return false;
-  }
-  if (prize.inventory_total === null) return true;
-  const [left] = await sql<{ remaining: number }[]>`
-    update game_prizes set inventory_remaining = inventory_remaining - 1
-    where property_id = ${property.id} and id = ${prize.id} and inventory_remaining > 0
-    returning inventory_remaining as remaining`;
-  if (left?.remaining === 0) {
-    const { id, game_id, label, kind } = prize;
-    emit("game.prize_depleted", { id, game_id, label, kind });
-  }
-  return left !== undefined;
+async function take(context: Context, prize: StoredPrize, draw: Draw): Promise<boolean> {
+  const { id, per_player_limit, daily_limit, inventory_total, inventory_remaining } = prize;
+  const { wins, day } = draw.standing;
+  if (per_player_limit !== null && (wins[id] ?? 0) >= per_player_limit) return false;
+  if (inventory_total === null && daily_limit === null) return true;
+  const left = Math.min(
+    inventory_remaining ?? Number.POSITIVE_INFINITY,
+    daily_limit === null
+      ? Number.POSITIVE_INFINITY
+      : daily_limit - (prize.won_on === day ? prize.won_today : 0),
+  );
+  if (left <= 0) return false;
+  if (left === 1 || !context.writeLast) return takeNow(context, prize, draw);
+  context.writeLast(taken(context, prize, day), { locks: id, isStale: isTakenByOthers });
+  return true;
 }
 
-/** Locks the prize, so that no other win comes between the count and the play. */
-async function withinLimits(
-  { sql, property }: Context,
-  game: Game,
-  prize: Prize,
-  { playerId, moment }: Draw,
+/** Never takes the last one: the columns' checks refuse -1, and the call runs again. */
+function taken({ property }: Context, { id }: StoredPrize, day: string): Fragment {
+  return sql`
+    update game_prizes
+    set inventory_remaining = case when inventory_remaining > 1 then inventory_remaining - 1
+        when inventory_total is not null then -1 end,
+      won_on = ${day}::date, won_today = case when won_on is distinct from ${day}::date then 1
+        when daily_limit is null or won_today < daily_limit - 1 then won_today + 1 else -1 end
+    where property_id = ${property.id} and id = ${id}`;
+}
+
+const isTakenByOthers = (error: unknown) => isSqlState(error, "23514");
+
+/** Locks the prize to the end of the transaction, so that no other win comes between. */
+async function takeNow(
+  { sql: transaction, property, emit }: Context,
+  { id, game_id, label, kind }: StoredPrize,
+  { standing: { day } }: Draw,
 ): Promise<boolean> {
-  await sql`
-    select from game_prizes where property_id = ${property.id} and id = ${prize.id} for no key update`;
-  const zone = game.reset_timezone ?? property.timezone;
-  const [won] = await sql<[{ own: number; today: number }]>`
-    select count(*) filter (where player_id = ${playerId})::int as own,
-      count(*) filter (where played_at >= date_trunc('day', ${moment}::timestamptz at time zone ${zone})
-        at time zone ${zone})::int as today
-    from game_plays
-    where property_id = ${property.id} and prize_id = ${prize.id} and outcome = 'win' and status <> 'voided'`;
-  const none = Number.POSITIVE_INFINITY;
-  return won.own < (prize.per_player_limit ?? none) && won.today < (prize.daily_limit ?? none);
+  const [left] = await transaction<{ remaining: number | null }[]>`
+    update game_prizes
+    set inventory_remaining = inventory_remaining - 1, won_on = ${day}::date,
+      won_today = case when won_on = ${day}::date then won_today + 1 else 1 end
+    where property_id = ${property.id} and id = ${id} and (inventory_total is null or inventory_remaining > 0)
+      and (daily_limit is null or won_on is distinct from ${day}::date or won_today < daily_limit)
+    returning inventory_remaining as remaining`;
+  if (left?.remaining === 0) emit("game.prize_depleted", { id, game_id, label, kind });
+  return left !== undefined;
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { createOnly, readable, writable } from "#runtime/operation/columns.ts";
+import { createOnly, internal, readable, writable } from "#runtime/operation/columns.ts";
 import { MOST_WEIGHT } from "#tools/games/draw/odds.ts";
 
 export const KINDS = ["free_play", "points", "comp", "coupon", "merch", "no_prize"] as const;
@@ -36,4 +36,7 @@ export const columns = {
   redeem_within_days: writable(
     z.int().min(1).max(3650).nullish().describe("Days after the play until it expires"),
   ),
+  /** The last day on which it was won, and the wins of that day. */
+  won_on: internal(z.string().nullable()),
+  won_today: internal(z.int()),
 };

@@ -127,7 +127,7 @@ export const TRACES: readonly Trace[] = [
 /** Ids of the person's own records. */
 function ownRecords(about: About): Fragment {
   const { sql, property } = about;
-  const own = TRACES.filter(({ searched, table }) => !searched && table !== "players");
+  const own = TRACES.filter(({ searched, bare, table }) => !searched && !bare && table !== "players");
   const records = own.map(
     (trace) => sql`
       union all select t.id from ${identifier(trace.table)} t where t.property_id = ${property.id} and ${trace.rows(about)}`,

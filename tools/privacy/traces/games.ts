@@ -47,6 +47,7 @@ export const GAME_TRACES: readonly Trace[] = [
       kept: PLAY_KEPT,
     },
   },
+  { table: "game_standings", rows: byPlayer, bare: true, exported: null, erasure: "delete" },
   { table: "game_tickets", rows: byPlayer, exported: "game_tickets", erasure: "delete" },
   { table: "share_referrals", rows: eitherSide, exported: "referrals", erasure: "delete" },
 ];

@@ -14,7 +14,7 @@ const QUEUED = new Set([
   "request_password_reset",
 ]);
 /** Texts with a closed set of values. Other texts may be a player's own, and stay out of sentences. */
-const ENUMS = new Set(["status", "channel", "type", "action"]);
+const ENUMS = new Set(["status", "channel", "type", "action", "outcome"]);
 /** Plain facts that no sentence needs. */
 const UNSAID = new Set(["success", "dry_run", "has_more", "replayed"]);
 

@@ -117,6 +117,7 @@ async function play(event) {
   const text = document.createElement("small");
   text.textContent = outcome.text;
   result.replaceChildren(outcome.title, text);
+  document.querySelector("[data-left]").textContent = outcome.left;
   next.href = outcome.url;
   next.hidden = false;
   result.focus();

@@ -27,7 +27,7 @@ export function showPlace(visit: PageVisit, place: Place): Promise<Response> {
     game.description ? html`<p class="lead">${game.description}</p>` : ""
   }${stageOf(game)}<p class="result" role="status" tabindex="-1" data-result></p>${
     check.allowed ? form(visit, place, home) : closed(visit, place)
-  }<p class="soft">${check.allowed ? leftOf(check, say) : ""}${check.allowed && date ? " · " : ""}${date ? say("ends_on", { date }) : ""}</p><nav class="links" aria-label="${say("rules")}"><a href="${home}/rules">${say("rules")}</a>${
+  }<p class="soft">${check.allowed ? html`<span data-left>${leftOf(check, say)}</span>` : ""}${check.allowed && date ? " · " : ""}${date ? say("ends_on", { date }) : ""}</p><nav class="links" aria-label="${say("rules")}"><a href="${home}/rules">${say("rules")}</a>${
     game.own_free_entry || game.free_entry_url ? html`<a href="${home}/free">${say("free_entry")}</a>` : ""
   }</nav>${history(visit, place, home)}</article>`;
   return playerPage(visit, {
@@ -62,27 +62,43 @@ function history({ speech, property }: PageVisit, { plays }: Place, home: string
  * and never one more.
  */
 export async function play(visit: PageVisit, { game, check, plays }: Place): Promise<Response> {
-  const { c, run, here } = visit;
+  const { c, here } = visit;
   const fields = await readForm(c);
   const number = Number(fields?.get("play"));
   const asksData = (c.req.header("accept") ?? "").includes("application/json");
   const home = `${here}/${game.id}`;
   const word = (fields?.get("seed") ?? "").trim().replace(/[^\x21-\x39\x3b-\x7e]/g, "-");
+  const input = { gameId: game.id, nonce: number, ...(word !== "" && { clientSeed: word.slice(0, 60) }) };
   try {
-    const input = { gameId: game.id, ...(word !== "" && { clientSeed: word.slice(0, 60) }) };
-    const playId =
-      number === check.nonce
-        ? (await run<{ play_id: string }>("play_game", input, `${game.id}:${number}`)).play_id
-        : plays.find(({ nonce }) => nonce === number)?.id;
+    const playId = number === check.nonce ? await playOnce(visit, input) : played(plays, number);
     const next = playId === undefined ? home : `${home}/plays/${playId}`;
     if (!asksData || playId === undefined) return seeOther(next);
-    return Response.json({ ...(await outcomeOf(visit, playId)), url: next }, { headers: UNSEEN });
+    const now = await placeNow(visit, game.id);
+    const left = leftOf(now.check, visit.speech.say);
+    return Response.json({ ...(await outcomeOf(visit, playId)), left, url: next }, { headers: UNSEEN });
   } catch (error) {
     if (toFault(error).status >= 500 || toFault(error).status === 429) throw error;
     // The game's page says why.
     return asksData ? Response.json({ url: home }, { status: 409, headers: UNSEEN }) : seeOther(home);
   }
 }
+
+/** The play of this number: this one, or that of another press that was first. */
+async function playOnce(visit: PageVisit, input: { gameId: string; nonce: number }) {
+  try {
+    return (await visit.run<{ play_id: string }>("play_game", input)).play_id;
+  } catch (error) {
+    if (toFault(error).code !== "conflict") throw error;
+    return played((await placeNow(visit, input.gameId)).plays, input.nonce);
+  }
+}
+
+async function placeNow({ run }: PageVisit, gameId: string): Promise<Place> {
+  const { places } = await run<{ places: Place[] }>("show_games", { gameId });
+  return places[0]!;
+}
+
+const played = (plays: Place["plays"], number: number) => plays.find(({ nonce }) => nonce === number)?.id;
 
 const UNSEEN = { "cache-control": "no-store", "referrer-policy": "no-referrer", "x-robots-tag": "noindex" };
 

@@ -1,9 +1,9 @@
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { Fault } from "#runtime/faults.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
-import type { Call, Tenant } from "#runtime/operation/context.ts";
+import type { Tenant } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import { type PlayerPage, readPlayerToken } from "#tools/player-links/links.ts";
 import { type Visitor, visitorOf } from "#tools/player-links/visitor.ts";
@@ -27,8 +27,8 @@ export interface Visit {
   theme: Theme;
   player: Visitor;
   token: string;
-  /** Runs an operation on this player. With `once`, the same call with the same key answers as the first did. */
-  run<T>(operation: string, input?: object, once?: string): Promise<T>;
+  /** Runs an operation on this player. */
+  run<T>(operation: string, input?: object): Promise<T>;
 }
 
 /**
@@ -65,17 +65,11 @@ export async function visitBy(
     ip: addressOf(control, c.env.incoming),
     userAgent: c.req.header("user-agent"),
   };
-  const run = async <T>(name: string, input: object = {}, once?: string): Promise<T> => {
+  const run = async <T>(name: string, input: object = {}): Promise<T> => {
     const operation = catalog.operations.get(name)!;
-    const idempotency = once === undefined ? undefined : onceOnly(`page:${name}:${player.id}:${once}`);
     const wanted = { ...input, playerId: player.id };
-    const { body } = await invoke(service, operation, { ...call, idempotency }, wanted);
+    const { body } = await invoke(service, operation, call, wanted);
     return JSON.parse(body);
   };
   return { property, theme, player, token, run };
-}
-
-/** An idempotency key whose name says all of the request. */
-function onceOnly(key: string): NonNullable<Call["idempotency"]> {
-  return { key, fingerprint: createHash("sha256").update(key).digest() };
 }
