@@ -173,7 +173,9 @@ function agent(
     );
   return async (name, input) => {
     const answer = await call(name, input);
-    const grave = ["contact", "destroy"].includes(operationOf(name).effect);
+    // A file's consents open channels, so an agent confirms their evidence.
+    const grave =
+      ["contact", "destroy"].includes(operationOf(name).effect) || Object.hasOwn(input, "consent");
     expect(answer.confirmation_required, name).toBe(grave ? true : undefined);
     return grave ? call(name, { ...input, confirm_token: answer.confirm_token }) : answer;
   };

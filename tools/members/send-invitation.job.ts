@@ -23,18 +23,15 @@ export default job({
   async handler(context, { invitationId }) {
     // Made here, and anew at each attempt: the job's input would store it on the queue.
     const token = newToken();
-    const invited = await context.transactSystem((sql) => renew(sql, context.propertyId!, invitationId, token));
+    const invited = await context.transactSystem((sql) =>
+      renew(sql, context.propertyId!, invitationId, token),
+    );
     if (invited) await sendPlatformMail(context, messageTo(context.config, invited, token));
   },
 });
 
 /** Gives the invitation this token alone; undefined where it is not open any more. */
-async function renew(
-  sql: Sql,
-  propertyId: string,
-  id: string,
-  token: string,
-): Promise<Invited | undefined> {
+async function renew(sql: Sql, propertyId: string, id: string, token: string): Promise<Invited | undefined> {
   const [invited] = await sql<Omit<Invited, "property_name">[]>`
     update invitations set token_hash = ${tokenHash(token)}
     where property_id = ${propertyId} and id = ${id} and ${openInvitations(sql)} returning email, role`;

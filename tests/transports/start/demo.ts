@@ -44,6 +44,9 @@ export const REFUSED: Readonly<Record<string, [number, string]>> = {
   release_sending: [409, "the demo's database is no copy of another one"],
   login: [401, "the password was shown once"],
   confirm_password_reset: [400, "the token stands in a mail"],
+  show_invitation: [400, "the token stands in a mail"],
+  accept_invitation: [400, "the token stands in a mail"],
+  withdraw_invitation: [404, "the demo has invited nobody"],
   vendor_callback: [404, "only a vendor can sign one"],
   mcp: [406, "the viewer does not accept event streams"],
 };
