@@ -357,6 +357,8 @@ describe.runIf(browser)("the console", () => {
           narrow: { ...size(320), dark: false },
         });
         expect([name, await page.evaluate(CUT_OFF)]).toEqual([name, []]);
+        const lines = await page.evaluate("document.querySelector('.house p').offsetHeight");
+        expect(lines, `${name}: the casino's name`).toBeLessThan(50);
       }
     });
   });
