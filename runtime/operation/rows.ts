@@ -38,8 +38,8 @@ async function write<C extends Columns>(
   written: Fragment,
 ): Promise<RowOf<C>> {
   const columns = columnNames(table);
-  // A cluster takes no subquery in a write: such a column is read by a statement of its own.
-  const isReadAfter = columns.texts.some((text) => text.includes("(select "));
+  // A cluster takes no subquery and no stable function in a write: computed columns are read by a statement after it.
+  const isReadAfter = columns.texts.some((text) => text.includes("("));
   const returned = isReadAfter ? sql`property_id, id` : columns;
   const rows = await transaction<RowOf<C>[]>`${written} returning ${returned}`.catch((error: unknown) => {
     throw takenKey(table, values, error);
