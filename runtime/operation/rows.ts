@@ -37,12 +37,18 @@ async function write<C extends Columns>(
   values: object,
   written: Fragment,
 ): Promise<RowOf<C>> {
-  const rows = await transaction<RowOf<C>[]>`${written} returning ${columnNames(table)}`.catch(
-    (error: unknown) => {
-      throw takenKey(table, values, error);
-    },
-  );
-  return rows[0]!;
+  const columns = columnNames(table);
+  // A cluster takes no subquery and no stable function in a write: computed columns are read by a statement after it.
+  const isReadAfter = columns.texts.some((text) => text.includes("("));
+  const returned = isReadAfter ? sql`property_id, id` : columns;
+  const rows = await transaction<RowOf<C>[]>`${written} returning ${returned}`.catch((error: unknown) => {
+    throw takenKey(table, values, error);
+  });
+  if (!isReadAfter) return rows[0]!;
+  const { property_id, id } = rows[0]!;
+  const [row] = await transaction<RowOf<C>[]>`
+    select ${columns} from ${identifier(table.name)} where property_id = ${property_id} and id = ${id}`;
+  return row!;
 }
 
 /** The conflict that names the key of another row; any other error as it is. */
