@@ -8,11 +8,11 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 // As the programs do: types are stripped and modules compiled once, and not by every process.
 process.env.NODE_COMPILE_CACHE ??= `${root}node_modules/.cache/compile`;
 
-const isMocked = (file: string) => readFileSync(`${root}${file}`, "utf8").includes('from "msw/node"');
-/** Files that replace how their process reaches the network. */
-const MOCKED = globSync("tests/**/*.test.ts", { cwd: root }).filter(isMocked);
-/** It looks at the statements that its process keeps prepared. */
-const ALONE = ["tests/db/sql.test.ts"];
+/** Files that replace how their process reaches the network, or look at the statements that it keeps prepared. */
+const ALONE = globSync("tests/**/*.test.ts", { cwd: root }).filter(
+  (file) =>
+    file === "tests/db/sql.test.ts" || readFileSync(`${root}${file}`, "utf8").includes('from "msw/node"'),
+);
 
 /** Tests that start clusters and services: up to a minute a file, and more than one processor. */
 const LONG = ["tests/faults/", "tests/db/embedded/", "tests/db/backup/", "tests/transports/start/"];
@@ -32,8 +32,7 @@ class LongApart extends BaseSequencer {
 
 /** Files share processes: to read all modules again for each of them was half of the run's work. */
 const PROJECTS = [
-  { name: "together", include: ["tests/**/*.test.ts"], exclude: [...MOCKED, ...ALONE], isolate: false },
-  { name: "mocked", include: MOCKED, isolate: false },
+  { name: "together", include: ["tests/**/*.test.ts"], exclude: ALONE, isolate: false },
   { name: "alone", include: ALONE, isolate: true },
 ];
 
