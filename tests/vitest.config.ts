@@ -8,10 +8,11 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 // As the programs do: types are stripped and modules compiled once, and not by every process.
 process.env.NODE_COMPILE_CACHE ??= `${root}node_modules/.cache/compile`;
 
-/** Files that replace how their process reaches the network, or look at the statements that it keeps prepared. */
+/** Files that replace how their process reaches the network, or look at what it keeps prepared or runs. */
 const ALONE = globSync("tests/**/*.test.ts", { cwd: root }).filter(
   (file) =>
-    file === "tests/db/sql.test.ts" || readFileSync(`${root}${file}`, "utf8").includes('from "msw/node"'),
+    ["tests/db/sql.test.ts", "tests/contract/files-read.test.ts"].includes(file) ||
+    readFileSync(`${root}${file}`, "utf8").includes('from "msw/node"'),
 );
 
 /** Tests that start clusters and services: up to a minute a file, and more than one processor. */

@@ -7,33 +7,31 @@ import type { ReadableTable } from "./readable-table.ts";
 /** The longest time between created_at and a later time in the id: a transaction's length, and clocks apart. */
 const BEHIND = 86_400_000;
 
+type Monthly = NonNullable<ReadableTable["monthly"]>;
 type Cursor = (string | null)[] | null;
 
 /**
  * The condition on the id that follows from conditions on created_at and from the cursor, so that only partitions of
- * those months are read. It is written out: PostgreSQL locks every partition for a parameter. Empty for a table that
- * has no months.
+ * those months are read. It is written out: PostgreSQL locks every partition for a parameter.
  */
 export function ofMonths(
-  { monthly }: ReadableTable,
+  { lag }: Monthly,
   { where, order }: Pick<Query, "where" | "order">,
   after: Cursor,
 ): Fragment {
-  if (!monthly) return raw("");
   const { from, to } = timesOf(where);
   const [first] = order;
   const at = first?.column === "created_at" && after ? Date.parse(String(after[0])) : Number.NaN;
   const latest = first?.descending ? Math.min(to, Number.isNaN(at) ? to : at) : to;
   const earliest = first?.descending ? from : Math.max(from, Number.isNaN(at) ? from : at);
   return between(
-    Number.isFinite(earliest) ? monthOf(earliest - monthly.lag) : null,
+    Number.isFinite(earliest) ? monthOf(earliest - lag) : null,
     Number.isFinite(latest) ? monthOf(latest + BEHIND) + 1 : null,
   );
 }
 
 /** The condition on the id that keeps the other months' partitions out of the search for one record. */
-export function ofMonthOf({ monthly }: ReadableTable, id: string): Fragment {
-  if (!monthly) return raw("");
+export function ofMonthOf(id: string): Fragment {
   const month = monthOfId(id);
   return isUsual(month) ? between(month, month + 1) : raw("");
 }
@@ -42,16 +40,12 @@ export function ofMonthOf({ monthly }: ReadableTable, id: string): Fragment {
  * A condition for the newest rows alone, in a list that begins with them: a page that they fill needs no other
  * partition. Null where the list does not begin with the newest, or is bounded already.
  */
-export function newestOnly(
-  { monthly }: ReadableTable,
-  { where, order }: Query,
-  after: Cursor,
-): Filter | null {
-  if (!monthly || order[0]?.column !== "created_at" || !order[0].descending) return null;
+export function newestOnly({ lag }: Monthly, { where, order }: Query, after: Cursor): Filter | null {
+  if (order[0]?.column !== "created_at" || !order[0].descending) return null;
   const { from, to } = timesOf(where);
   const at = after ? Date.parse(String(after[0])) : Number.POSITIVE_INFINITY;
-  const since = monthOf(Math.min(Date.now(), to, at) - monthly.lag) - 1;
-  if (!isUsual(since) || from >= startOf(since) + monthly.lag) return null;
+  const since = monthOf(Math.min(Date.now(), to, at) - lag) - 1;
+  if (!isUsual(since) || from >= startOf(since) + lag) return null;
   return {
     field: "created_at",
     column: "created_at",
@@ -59,7 +53,7 @@ export function newestOnly(
     not: false,
     operator: "gte",
     type: "timestamptz",
-    value: new Date(startOf(since) + monthly.lag).toISOString(),
+    value: new Date(startOf(since) + lag).toISOString(),
   };
 }
 

@@ -105,7 +105,8 @@ export function reader(db: { read: ReadRows }, cursorKey = randomBytes(32)): Rea
           }),
         };
       };
-      const newest = count === undefined ? newestOnly(readable, query, after) : null;
+      const { monthly } = readable;
+      const newest = monthly && count === undefined ? newestOnly(monthly, query, after) : null;
       if (newest) {
         const page = await pageOf({ ...query, where: [...query.where, newest] });
         const isFull = query.cursor === undefined ? page.rows === query.limit : page.nextCursor !== undefined;
@@ -118,7 +119,7 @@ export function reader(db: { read: ReadRows }, cursorKey = randomBytes(32)): Rea
       const [row] = await db.read(
         sql`select row_to_json(t) from (
           select ${columnsSql(readable, select)} from ${tenantSql(property, readable)}
-            and "id" = ${fitted}::uuid${ofMonthOf(readable, fitted)}) t`,
+            and "id" = ${fitted}::uuid${readable.monthly ? ofMonthOf(fitted) : NOTHING}) t`,
         { short: true },
       );
       return row ? String(row[0]) : null;
@@ -164,6 +165,8 @@ function isShort({ where, order, limit, offset }: Query): boolean {
   );
 }
 
+const NOTHING = raw("");
+
 /** The only place that names a tenant's table: always with its property, as the first predicate. */
 function tenantSql(property: string, readable: ReadableTable): Fragment {
   return sql`${readable.from ?? identifier(readable.table)} where "property_id" = ${property}${andVisible(readable)}`;
@@ -175,7 +178,8 @@ function fittingSql(
   query: Query,
   after: (string | null)[] | null = null,
 ): Fragment {
-  return sql`${tenantSql(property, readable)}${ofMonths(readable, query, after)} and ${filtersSql(readable, query.where)}`;
+  const months = readable.monthly ? ofMonths(readable.monthly, query, after) : NOTHING;
+  return sql`${tenantSql(property, readable)}${months} and ${filtersSql(readable, query.where)}`;
 }
 
 interface ListOptions {

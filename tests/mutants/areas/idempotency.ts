@@ -21,7 +21,7 @@ export const idempotency: Area = {
     ],
     "runtime/funnel/replay.ts": [
       ['!recordsAnswer(operation) || operation.access === "public"', "!recordsAnswer(operation)"],
-      ["(status !== 404 && status !== 409)) throw error;", "status !== 404) throw error;"],
+      ["(status === 404 || status === 409)", "status === 404"],
       ["if (recorded) return { ...recorded, replayed: true };", ""],
       ["return recorded && { ...recorded, replayed: true };", "return null;"],
     ],

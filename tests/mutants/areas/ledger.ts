@@ -18,11 +18,6 @@ export const ledger: Area = {
       ["if (times!.reversed)", "if (times!.reversed && false)"],
       ["await refreshConsents(sql, property, act.playerIds);", ""],
       ["if (act.expiresAt !== undefined) expireLater", "if (act.expiresAt === null) expireLater"],
-      ["and action <> 'expired'", ""],
-      [
-        "order by player_id, channel, occurred_at desc, id desc) said",
-        "order by player_id, channel, occurred_at, id) said",
-      ],
       ["filter (where consent_given and expires_at is not null)", "filter (where expires_at is not null)"],
       ['consent_given: act.action === "granted"', 'consent_given: act.action !== "revoked"'],
       [
@@ -57,8 +52,16 @@ export const ledger: Area = {
       ["and p.phone_hash = w.hash", "and false"],
       ["if (rows.length > 0) return;", "return;"],
     ],
+    "tools/consent/in-force.ts": [
+      ["and c.action <> 'expired'", ""],
+      ["r.occurred_at desc, r.id desc`", "r.occurred_at, r.id`"],
+      ["r.refusals > 0,", "r.refusals < 0,"],
+      ["when r.channel = 'voice' and r.refusals = 0", "when false"],
+      ["filter (where not c.consent_given)", "filter (where c.consent_given)"],
+    ],
     "tools/ledgers/verify.ts": [
-      ["when a.id is null then 'row_removed'", "when false then 'row_removed'"],
+      ["when a.id is null then ${removal(chain, retired)}", "when false then 'row_removed'"],
+      ["case when not ${isDropped", "case when true or ${isDropped"],
       ["when not a.intact then 'row_changed'", ""],
       ["when e.id is null and a.created_at <= closed.until then 'row_inserted'", ""],
       ["when a.record_hash <> e.hash then 'row_changed'", ""],

@@ -10,7 +10,7 @@ export const reader: Area = {
       ["when count(*) > ${limit} then max(key)", "when count(*) >= ${limit} then max(key)"],
       ["filter (where row_no <= ${limit}), count(*)", ", count(*)"],
       ["Math.max(counted, await planned(property, readable, query))", "counted"],
-      ["${fitting}${after} order by", "${fitting} order by"],
+      ["${following}${after} order by", "${following} order by"],
       [")) ${sorted}`;", "))`;"],
     ],
     "db/query/to-sql.ts": [

@@ -9,9 +9,10 @@ export const tenancy: Area = {
     "tests/contract/specification",
   ],
   unnoticeable: {
-    'role !== "admin" && role !== "manager" && role !== "analyst"':
+    "if (!role) throw":
       "Analysts alone have a lower role. They may only read, and every operation of managers writes: the scope refuses first.",
-    false: "The same: the scope refuses whoever has no role of a manager.",
+    'if (call.actor.type === "system") requireRole':
+      "The same: the scope refuses a person without the role of a manager.",
   },
   changes: {
     "db/query/reader.ts": [
@@ -37,11 +38,9 @@ export const tenancy: Area = {
       ['if (ids.size > 1) throw new Fault("wrong_property");', ""],
       ["scopesIn(call.actor, id).length === 0)\n    throw", "false)\n    throw"],
       ["if (!scopesIn(call.actor, id).includes(operation.scope)) throw", "if (false) throw"],
-      ['NEEDS_ROLE.has(operation.access) && call.actor.type === "user"', "false"],
-      [
-        'role !== "admin" && role !== "manager"',
-        'role !== "admin" && role !== "manager" && role !== "analyst"',
-      ],
+      ['if (call.actor.type === "user") requireRole', 'if (call.actor.type === "system") requireRole'],
+      ["if (!role || !roles.includes(role)) throw", "if (!role) throw"],
+      ['  admin: ["admin"],', '  admin: ["admin", "manager"],'],
       ["if (list.length === 1) return list[0]!;", "if (list.length > 0) return list[0]!;"],
     ],
   },
