@@ -16,12 +16,12 @@ import type { Settings } from "./settings.ts";
 import type { Standby } from "./standby.ts";
 import { REQUEST_DEADLINE, withClient } from "./transaction.ts";
 
-export interface Reading {
+export interface Readers {
   read: ReadRows;
   close(): Promise<void>;
 }
 
-export function openReading(url: string, size: number, settings: Settings): Reading {
+export function openReading(url: string, size: number, settings: Settings): Readers {
   // A statement that may be long is planned for its values: a rare value may need another index.
   const readers = openPool(url, size, {
     ...settings("app_reader", { plan_cache_mode: "force_custom_plan" }),
@@ -47,7 +47,7 @@ export function openReading(url: string, size: number, settings: Settings): Read
 }
 
 /** The standby answers the callers that it serves. A read that fails there runs again on the primary. */
-export function besideStandby(primary: Reading, copy: Reading, standby: Standby): Reading {
+export function besideStandby(primary: Readers, copy: Readers, standby: Standby): Readers {
   return {
     read: async (statement, options = {}) => {
       const { caller, deadline = REQUEST_DEADLINE } = options;

@@ -16,7 +16,7 @@ export async function* copyOut(sql: postgres.Sql, statement: string): AsyncGener
  */
 function openStream(sql: postgres.Sql, statement: string): Promise<Readable> {
   const copying = command(sql, statement);
-  const { resolve } = copying as unknown as { resolve(answer: unknown): void };
+  const { resolve } = copying as typeof copying & { resolve(answer: unknown): void };
   // Called once more, with the command's result, when all has been copied.
   const listened = (answer: unknown) => {
     if (answer instanceof Readable) answer.on("error", () => {});

@@ -12,7 +12,7 @@ export type Verb = "list" | "get" | "create" | "update" | "delete";
 export type Writing = "always" | "create" | "never";
 
 /** `answered`: callers read it. `internal`: the service alone reads it. `sealed`: it is stored sealed, and never answered. */
-export type Reading = "answered" | "internal" | "sealed";
+export type Readability = "answered" | "internal" | "sealed";
 
 /** Rules of a column beside its schema. */
 export interface ColumnRules {
@@ -38,7 +38,7 @@ export interface ColumnRules {
 export interface Column<
   S extends z.ZodType = z.ZodType,
   W extends Writing = Writing,
-  R extends Reading = Reading,
+  R extends Readability = Readability,
 > extends ColumnRules {
   readonly schema: S;
   readonly write: W;
@@ -50,7 +50,7 @@ export type Columns = Readonly<Record<string, Column>>;
 /** The columns of every record. */
 type Base = { id: string; property_id: string; created_at: string; updated_at: string };
 type Stored<S extends z.ZodType> = Exclude<z.output<S>, undefined>;
-type Unread<R extends Reading> = { readonly read: R };
+type Unread<R extends Readability> = { readonly read: R };
 type Unwritten = { readonly write: "never" };
 type CreateOnly = { readonly write: "create" };
 type IfOptional<C extends Columns, K extends keyof C> =

@@ -10,9 +10,9 @@ import { type ImportJob, ImportPlayers } from "./job/import-job.ts";
 import { MOST_ROWS, records, type Survey, survey } from "./read/csv.ts";
 import { seenIdentities } from "./read/identity-set.ts";
 import { columnWarnings, type Layout, layoutOf } from "./read/layout.ts";
-import { type Reading, type Refusal, rowReader } from "./read/rows.ts";
+import { type Refusal, type RowRules, rowReader } from "./read/rows.ts";
 import { dropUpload, uploaded } from "./upload.ts";
-import { type Batch, writeBatch, writeErrors } from "./write/batch.ts";
+import { type RowBatch, writeBatch, writeErrors } from "./write/batch.ts";
 
 /** The number of records in a transaction, unless they are very long. */
 export const BATCH_RECORDS = 10_000;
@@ -96,7 +96,7 @@ function checkLength(rows: number): void {
 /** The batches that are not written yet. Written ones are read again for their identities. */
 function fileReader(
   importJob: ImportJob,
-  about: Pick<Reading, "property" | "customs" | "now" | "decimal">,
+  about: Pick<RowRules, "property" | "customs" | "now" | "decimal">,
   most: number,
 ) {
   const { params, processed } = importJob;
@@ -104,7 +104,9 @@ function fileReader(
   let layout: Layout | null = null;
   const tiers = new Map<string, number>();
   const unrecorded: Unrecorded = { no_evidence: 0, no_address: 0, no_date: 0 };
-  async function* batches(file: AsyncIterable<string[]>): AsyncGenerator<{ layout: Layout; batch: Batch }> {
+  async function* batches(
+    file: AsyncIterable<string[]>,
+  ): AsyncGenerator<{ layout: Layout; batch: RowBatch }> {
     const seen = seenIdentities();
     let readRow: ReturnType<typeof rowReader> | null = null;
     let batch = emptyBatch(0, customs);
@@ -137,12 +139,12 @@ function fileReader(
   return Object.assign(batches, { layout: () => layout, unrecorded, tiers });
 }
 
-function emptyBatch(after: number, customs: CustomFields): Batch {
+function emptyBatch(after: number, customs: CustomFields): RowBatch {
   return { after, records: 0, rows: [], refusals: [], customs, analyze: false, onStaged: () => {} };
 }
 
 /** Says when the table needs new statistics: at the first batch, after it, and at each fourfold growth. */
-function growthWatch(): (batch: Batch) => boolean {
+function growthWatch(): (batch: RowBatch) => boolean {
   let next = 0;
   let written = 0;
   return ({ records: count }) => {

@@ -11,7 +11,7 @@ import { pictureOf } from "./drawing/picture.ts";
 import { findJourney } from "./journey/journey.ts";
 import { draftProblems, unpublishable } from "./publishing/problems.ts";
 import { Figures, figuresOf, NodeFigures, nodeFigures } from "./report/figures.ts";
-import { Outcome } from "./simulation/answer.ts";
+import { SimulatedOutcome } from "./simulation/answer.ts";
 import { Assume } from "./simulation/assumptions.ts";
 import { type Simulation, simulate, unsaved } from "./simulation/simulate.ts";
 
@@ -57,7 +57,7 @@ export default tool({
     events: z.int().describe("Assumed events"),
     figures: Figures,
     nodes: z.array(NodeFigures),
-    ...Outcome.shape,
+    ...SimulatedOutcome.shape,
     mermaid: z.string().describe("The picture, with the players on each edge"),
   }),
   faults: ["invalid", "not_found", "conflict"],

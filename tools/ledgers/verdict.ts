@@ -16,7 +16,7 @@ const Flaw = z.object({
 });
 
 /** The result for one chain. */
-export const Verdict = z.object({
+export const ChainVerdict = z.object({
   intact: z.boolean(),
   seals: z.int().describe("Seals that were checked"),
   next_seal: z.int().nullable().describe("Null when everything was checked"),
@@ -27,10 +27,10 @@ export const Verdict = z.object({
     ),
   first: Flaw.nullable().describe("The first row or seal with a flaw"),
 });
-export type Verdict = z.output<typeof Verdict>;
+export type ChainVerdict = z.output<typeof ChainVerdict>;
 
 /** Verifies a page of a chain's seals, with their rows. */
-export async function verifyChain(context: Verifying, chain: Chain, from: number): Promise<Verdict> {
+export async function verifyChain(context: Verifying, chain: Chain, from: number): Promise<ChainVerdict> {
   const { first, ...seen } = await verifySeals(context, chain, { from, most: MOST_SEALS });
   return { intact: first === null, ...seen, first: first && { ...first, meaning: FLAWS[first.kind] } };
 }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { PROPERTY_LEDGERS } from "#runtime/ledgers.ts";
 import { tool } from "#runtime/operation/operation.ts";
-import { fromSeal, Verdict, verifyChain } from "./verdict.ts";
+import { ChainVerdict, fromSeal, verifyChain } from "./verdict.ts";
 
 export default tool({
   name: "verify_ledger",
@@ -18,7 +18,7 @@ export default tool({
   },
   output: z.object({
     intact: z.boolean().describe("True when the checked rows and seals have no flaw"),
-    ledgers: z.array(z.object({ ledger: z.enum(PROPERTY_LEDGERS), ...Verdict.shape })),
+    ledgers: z.array(z.object({ ledger: z.enum(PROPERTY_LEDGERS), ...ChainVerdict.shape })),
   }),
   faults: ["invalid"],
   deadline: 30_000,

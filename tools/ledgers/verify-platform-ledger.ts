@@ -1,6 +1,6 @@
 import { PLATFORM_LEDGER } from "#runtime/ledgers.ts";
 import { tool } from "#runtime/operation/operation.ts";
-import { fromSeal, Verdict, verifyChain } from "./verdict.ts";
+import { ChainVerdict, fromSeal, verifyChain } from "./verdict.ts";
 
 export default tool({
   name: "verify_platform_ledger",
@@ -12,7 +12,7 @@ export default tool({
   access: "operator",
   realm: "system",
   input: { fromSeal },
-  output: Verdict,
+  output: ChainVerdict,
   faults: ["invalid"],
   deadline: 30_000,
   handler: ({ sql, config }, { fromSeal: from }) =>

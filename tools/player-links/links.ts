@@ -19,7 +19,7 @@ export const PageName = z.enum(Object.keys(PLAYER_PAGES) as [PlayerPage, ...Play
 export const MESSAGE_LINK_DAYS = 30;
 
 /** The player of a link, by their id, or as the recipient of a send. */
-export type Subject = { propertyId: string } & ({ playerId: string } | { sendId: string });
+export type LinkSubject = { propertyId: string } & ({ playerId: string } | { sendId: string });
 
 /** The token of a link for one player, property and page, until a time (Unix seconds). */
 export function playerToken(
@@ -73,9 +73,9 @@ export function readPlayerToken(
   to: PlayerPage,
   now: number,
   token: string,
-): Subject | null {
+): LinkSubject | null {
   const payload = readLink(keyOf(config), purposeOf(to), token);
-  if (!payload) return readTimedToken<Subject>(config, `subject ${to}`, now, token);
+  if (!payload) return readTimedToken<LinkSubject>(config, `subject ${to}`, now, token);
   const propertyId = unpackId(String(payload.p));
   if (typeof payload.s === "string") return { propertyId, sendId: unpackId(payload.s) };
   if (typeof payload.e !== "number" || payload.e * 1000 <= now) return null;

@@ -1,7 +1,7 @@
 import { Fault, one } from "#runtime/faults.ts";
 import type { Call, Tenant } from "#runtime/operation/context.ts";
 import { FREE_STATUSES, PLAYER_STATUSES } from "#tools/people/statuses.ts";
-import { MESSAGE_LINK_DAYS, PLAYER_PAGES, type PlayerPage, type Subject } from "./links.ts";
+import { type LinkSubject, MESSAGE_LINK_DAYS, PLAYER_PAGES, type PlayerPage } from "./links.ts";
 
 /** The player who has opened a page. */
 export interface Visitor {
@@ -16,7 +16,7 @@ export interface Visitor {
 export async function visitorOf(
   { sql, property }: Tenant,
   to: PlayerPage,
-  subject: Subject,
+  subject: LinkSubject,
 ): Promise<Visitor | null> {
   const named =
     "playerId" in subject

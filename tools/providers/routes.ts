@@ -17,7 +17,7 @@ export interface Routes<C extends SendingChannel> {
   /** Leaves a provider that takes nothing. Answers whether another provider follows. */
   leave(route: Route<C>): boolean;
   /** Records changes of a provider's result, one after another, so that the last one stays. */
-  note(route: Route<C>, verdict: Verdict | null, outcomes: readonly SendOutcome[]): void;
+  note(route: Route<C>, verdict: ProviderVerdict | null, outcomes: readonly SendOutcome[]): void;
   /** Resolves when all results are recorded. */
   noted(): Promise<void>;
 }
@@ -55,13 +55,13 @@ export function openRoutes<C extends SendingChannel>(
 }
 
 /** The verdict of a batch on its provider as a whole. */
-export type Verdict = "ok" | "failing" | "refused";
+export type ProviderVerdict = "ok" | "failing" | "refused";
 
 // Returned before the vendor was called, so it proves nothing about the vendor.
 export const NOT_TRIED = ["aborted", "not_started", "late"];
 
 /** The verdict on a provider from a batch's outcomes; null when nothing was tried, or only messages were at fault. */
-export function verdictOn(outcomes: readonly SendOutcome[]): Verdict | null {
+export function verdictOn(outcomes: readonly SendOutcome[]): ProviderVerdict | null {
   const tried = outcomes.filter((one) => one.status === "sent" || !NOT_TRIED.includes(one.code));
   if (tried.some((one) => one.status === "retry" && one.fatal)) return "refused";
   if (tried.some(({ status }) => status === "sent" || status === "skipped")) return "ok";
@@ -74,16 +74,20 @@ export function handedBack<O extends SendOutcome>(outcomes: readonly O[]): O[] {
 }
 
 /** How the operator's own providers did at last in this process: they have no record. */
-const ownHealth = new WeakMap<JobContext["runtime"], Map<SendingChannel, Verdict>>();
+const ownHealth = new WeakMap<JobContext["runtime"], Map<SendingChannel, ProviderVerdict>>();
 
-type Noter = (candidate: Candidate, verdict: Verdict, outcomes: readonly SendOutcome[]) => Promise<void>;
+type Noter = (
+  candidate: Candidate,
+  verdict: ProviderVerdict,
+  outcomes: readonly SendOutcome[],
+) => Promise<void>;
 
 /** Tells of a change: in the provider's record and by an event, in the log, and of the operator's own in the log alone. */
 function healthNoter(
   { runtime, transact, log }: Pick<JobContext, "runtime" | "transact" | "log">,
   channel: SendingChannel,
 ): Noter {
-  const tell = (about: object, verdict: Verdict, was: string, code: string | undefined) => {
+  const tell = (about: object, verdict: ProviderVerdict, was: string, code: string | undefined) => {
     const level = verdict === "ok" && was === "unknown" ? "info" : "warn";
     log[level](
       { ...about, channel, was, health: verdict, ...(code && { code }) },
@@ -94,7 +98,7 @@ function healthNoter(
     const { id, name } = candidate;
     const [trouble] = verdict === "ok" ? [] : outcomes.filter((one) => one.status !== "sent");
     if (id === null) {
-      const own = ownHealth.get(runtime) ?? new Map<SendingChannel, Verdict>();
+      const own = ownHealth.get(runtime) ?? new Map<SendingChannel, ProviderVerdict>();
       const was = own.get(channel) ?? "unknown";
       ownHealth.set(runtime, own.set(channel, verdict));
       if (was !== verdict) tell({ kind: name }, verdict, was, trouble?.code);
@@ -113,7 +117,7 @@ type Trouble = Exclude<SendOutcome, { status: "sent" }>;
 async function writeHealth(
   { sql, property, emit }: Context,
   id: string,
-  verdict: Verdict,
+  verdict: ProviderVerdict,
   trouble: Trouble | undefined,
 ): Promise<string | null> {
   const words = trouble ? `${trouble.code}: ${trouble.message}`.slice(0, 500) : null;

@@ -6,7 +6,7 @@ import type { ListedAddress } from "#tools/compliance/listed-address.ts";
 import { revoke, revokedWith, suppressRevoked } from "#tools/consent/revoke.ts";
 import { enrollByText } from "#tools/enrollments/enroll.ts";
 import { addressHash, normalizePhone } from "#tools/people/address.ts";
-import { keywordsOf, type Reading, readText } from "./keywords.ts";
+import { type KeywordMatch, keywordsOf, readText } from "./keywords.ts";
 import { hold, settleReviews, UNREAD } from "./reviews.ts";
 import { resume } from "./start.ts";
 
@@ -20,7 +20,7 @@ export interface Source {
 
 export interface Inbound {
   id: string;
-  action: Reading["action"];
+  action: KeywordMatch["action"];
   /** The player who has the number, if there is one. */
   playerId: string | null;
   /** In the database's output format. */
@@ -80,7 +80,7 @@ export async function suppressSender(context: Context, notice: InboundNotice): P
 }
 
 /** The vendor has already applied its own list; a STOP of ours stays whatever the vendor says. */
-function readAs({ optOut }: InboundNotice, reading: Reading): Reading {
+function readAs({ optOut }: InboundNotice, reading: KeywordMatch): KeywordMatch {
   if (optOut === undefined || reading.action === "stop") return reading;
   return { action: optOut, matched: reading.action === optOut ? reading.matched : null };
 }
@@ -108,7 +108,7 @@ async function store(
     source,
     sender,
     reading,
-  }: { notice: InboundNotice; source: Source; sender: ListedAddress; reading: Reading },
+  }: { notice: InboundNotice; source: Source; sender: ListedAddress; reading: KeywordMatch },
 ): Promise<Inbound | null> {
   const [row] = await sql<(Inbound & { player_id: string | null; needs_review: boolean })[]>`
     with stored as (

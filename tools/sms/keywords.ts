@@ -14,7 +14,7 @@ export interface Keyword {
   origin: "protected" | "default" | "property";
 }
 
-export interface Reading {
+export interface KeywordMatch {
   action: "stop" | "start" | "help" | "review" | "none";
   /** The keyword that decided it. */
   matched: Keyword | null;
@@ -35,7 +35,7 @@ export async function keywordsOf({ sql, property }: Pick<Context, "sql" | "prope
  * whole messages, the defaults, the text's beginning, and the words anywhere in it. In doubt a person reviews it, which
  * holds sends to the number: no unclear text counts as consent.
  */
-export function readText(text: string, keywords: readonly Keyword[]): Reading {
+export function readText(text: string, keywords: readonly Keyword[]): KeywordMatch {
   const words = wordsOf(text);
   if (words.length === 0) return { action: "none", matched: null };
   const written: Written = { words, polite: withoutCourtesies(words) };

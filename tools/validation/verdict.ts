@@ -38,7 +38,7 @@ export const Checks = z.object({
     ),
 });
 
-export interface Verdict {
+export interface AddressVerdict {
   result: (typeof RESULTS)[number];
   risk: (typeof RISKS)[number];
   reasons: (typeof REASONS)[number][];
@@ -70,14 +70,14 @@ function disposableDomains(): ReadonlySet<string> {
  * The verdict, by Reacher's scheme. Undeliverable: it cannot take mail. Risky: it may, but is better avoided.
  * Deliverable needs proof, and the DNS alone never gives it: without proof an address is unknown, of low risk.
  */
-export function verdictOf({ address, domain, delivered, mailbox = null }: Evidence): Verdict {
+export function verdictOf({ address, domain, delivered, mailbox = null }: Evidence): AddressVerdict {
   if (address === null) return nothing("invalid_syntax");
   const at = address.lastIndexOf("@");
   const [local, host] = [address.slice(0, at), address.slice(at + 1)];
   const isDisposable = disposableDomains().has(host.toLowerCase());
   const isRole = ROLES.has(local.split("+")[0]!);
   const better = suggestion(host);
-  const checks: Verdict["checks"] = {
+  const checks: AddressVerdict["checks"] = {
     syntax: true,
     mx: domain === null || domain === "dns_timeout" ? null : domain === "mx",
     null_mx: domain === null || domain === "dns_timeout" ? null : domain === "null_mx",
@@ -87,7 +87,7 @@ export function verdictOf({ address, domain, delivered, mailbox = null }: Eviden
     catch_all: mailbox && mailbox.result !== "unknown" ? mailbox.result === "catch_all" : null,
     smtp_deliverable: delivered === null ? deliverableBy(mailbox) : delivered === "yes",
   };
-  const reasons: Verdict["reasons"] = [
+  const reasons: AddressVerdict["reasons"] = [
     ...reasonsOf(domain),
     ...(delivered === "bounced" ? (["previously_bounced"] as const) : []),
     ...mailboxReasons(mailbox),
@@ -106,7 +106,7 @@ function weighed(known: {
   mailbox: Mailbox | null;
   isDisposable: boolean;
   isRole: boolean;
-}): Pick<Verdict, "result" | "risk"> {
+}): Pick<AddressVerdict, "result" | "risk"> {
   const { domain, delivered, mailbox, isDisposable, isRole } = known;
   if (DEAD.has(domain) || delivered === "bounced") return { result: "undeliverable", risk: "high" };
   if (mailbox?.result === "undeliverable" && !mailbox.isFull)
@@ -127,7 +127,7 @@ function deliverableBy(mailbox: Mailbox | null): boolean | null {
   return mailbox?.result === "undeliverable" ? false : null;
 }
 
-function mailboxReasons(mailbox: Mailbox | null): Verdict["reasons"] {
+function mailboxReasons(mailbox: Mailbox | null): AddressVerdict["reasons"] {
   if (mailbox?.isFull) return ["mailbox_full"];
   if (mailbox?.result === "undeliverable") return ["mailbox_not_found"];
   if (mailbox?.result === "catch_all") return ["catch_all"];
@@ -139,12 +139,12 @@ export function isOpen({ address, domain, delivered }: Evidence): boolean {
   return address !== null && !DEAD.has(domain) && delivered === null;
 }
 
-function reasonsOf(domain: MailDomain | null): Verdict["reasons"] {
+function reasonsOf(domain: MailDomain | null): AddressVerdict["reasons"] {
   if (domain === null || domain === "mx") return [];
   return [domain === "address_only" ? "no_mx" : domain];
 }
 
-function nothing(reason: Verdict["reasons"][number]): Verdict {
+function nothing(reason: AddressVerdict["reasons"][number]): AddressVerdict {
   const unknown = { mx: null, null_mx: null, catch_all: null, smtp_deliverable: null };
   const checks = { syntax: false, disposable: false, role: false, free_provider: false, ...unknown };
   return { result: "undeliverable", risk: "high", reasons: [reason], checks, did_you_mean: null };

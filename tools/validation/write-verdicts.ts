@@ -4,14 +4,14 @@ import type { Row } from "#runtime/operation/table.ts";
 import suppressions from "#tools/compliance/suppressions.table.ts";
 import { addressHash } from "#tools/people/address.ts";
 import type { ValidationParams } from "./validation-job.ts";
-import type { Evidence, Verdict } from "./verdict.ts";
+import type { AddressVerdict, Evidence } from "./verdict.ts";
 
 /** One address of a job with its verdict. */
 export interface ValidatedAddress extends Pick<Evidence, "address" | "delivered"> {
   seq: number;
   email: string;
   player_id: string | null;
-  verdict: Verdict;
+  verdict: AddressVerdict;
 }
 
 interface Batch {

@@ -22,7 +22,7 @@ export type Receiver = Pick<RowOf<typeof endpoints.columns>, "url" | "include_pi
 };
 
 /** The result of an attempt for the delivery's row. `delay`: seconds until the next attempt, while pending. */
-export interface Outcome {
+export interface AttemptOutcome {
   id: string;
   status: "delivered" | "pending" | "failed";
   delay: number | null;
@@ -47,7 +47,7 @@ const MOST_RETRY_AFTER = 86_400;
 const SNIPPET = 300;
 
 /** Posts a delivery once, with a new signature. A receiver's failure is an outcome, never an exception. */
-export async function attempt(post: Post, receiver: Receiver, delivery: Delivery): Promise<Outcome> {
+export async function attempt(post: Post, receiver: Receiver, delivery: Delivery): Promise<AttemptOutcome> {
   const sentAt = post.now();
   const ended = webhookCalls.startTimer();
   try {
@@ -83,7 +83,7 @@ function signed({ prefix, propertyId }: Post, receiver: Receiver, delivery: Deli
   return { headers, body };
 }
 
-function judge(delivery: Delivery, sentAt: number, answer: OutgoingAnswer): Outcome {
+function judge(delivery: Delivery, sentAt: number, answer: OutgoingAnswer): AttemptOutcome {
   const { status, durationMs, snippet } = answer;
   const good = status >= 200 && status < 300;
   const redirect = status >= 300 && status < 400 ? " Redirects are not followed." : "";
@@ -105,7 +105,7 @@ interface Result {
   retryAfter?: number;
 }
 
-function outcome(delivery: Delivery, sentAt: number, result: Result): Outcome {
+function outcome(delivery: Delivery, sentAt: number, result: Result): AttemptOutcome {
   const { status, error, retryAfter = 0 } = result;
   const gone = status === 410;
   const next = SCHEDULE[delivery.attempt_count + 1];

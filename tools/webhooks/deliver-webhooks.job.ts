@@ -2,7 +2,7 @@ import { type JobContext, job } from "#runtime/operation/job.ts";
 import type { Post } from "./attempt.ts";
 import { DeliverWebhooks } from "./endpoint.ts";
 import { openPosting } from "./posting.ts";
-import { type Batch, type Visit, visit } from "./visit.ts";
+import { type DeliveryBatch, type Visit, visit } from "./visit.ts";
 
 // After this time the job makes room for another endpoint's.
 const SHIFT_MS = 30_000;
@@ -34,7 +34,7 @@ export default job({
   },
 });
 
-function postOf({ runtime, config, propertyId }: JobContext, { endpoint }: Batch): Post {
+function postOf({ runtime, config, propertyId }: JobContext, { endpoint }: DeliveryBatch): Post {
   const offset = endpoint.clock - performance.now();
   return {
     outgoing: runtime.outgoing,

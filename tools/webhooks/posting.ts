@@ -1,5 +1,5 @@
-import { attempt, type Delivery, type Outcome, type Post } from "./attempt.ts";
-import { BATCH, type Batch, type Endpoint } from "./visit.ts";
+import { type AttemptOutcome, attempt, type Delivery, type Post } from "./attempt.ts";
+import { BATCH, type DeliveryBatch, type Endpoint } from "./visit.ts";
 
 /** Requests to a receiver that answers. */
 const CONCURRENCY = 16;
@@ -15,7 +15,7 @@ const VISIT_EVERY_MS = 250;
 /** The results of the requests, for the visit. */
 export interface Progress {
   /** Outcomes since the last visit. */
-  outcomes: Outcome[];
+  outcomes: AttemptOutcome[];
   /** Ids of the deliveries that this job has claimed and not recorded: they are not claimed again. */
   inFlight: string[];
   /** The receiver as a whole does not answer. */
@@ -29,9 +29,9 @@ export interface Progress {
 export function openPosting(isOver: () => boolean) {
   const flow = openFlow();
   let waiting: Delivery[] = [];
-  let outcomes: Outcome[] = [];
+  let outcomes: AttemptOutcome[] = [];
   let isMoreDue = false;
-  let start: (delivery: Delivery) => Promise<Outcome>;
+  let start: (delivery: Delivery) => Promise<AttemptOutcome>;
   let notify = () => {};
 
   const startMore = () => {
@@ -54,7 +54,7 @@ export function openPosting(isOver: () => boolean) {
 
   return {
     /** Starts the requests of a batch. */
-    add: (using: Post, { endpoint, deliveries }: Batch) => {
+    add: (using: Post, { endpoint, deliveries }: DeliveryBatch) => {
       start = (delivery) => attempt(using, endpoint, delivery);
       // The receiver asked for a rest while the visit claimed: the next visit records it first.
       const isUnrecorded = flow.isInVain() && outcomes.length > 0;
@@ -125,7 +125,7 @@ function openFlow() {
     began: (id: string) => {
       begun.set(id, performance.now());
     },
-    ended: (id: string, { receiver }: Outcome) => {
+    ended: (id: string, { receiver }: AttemptOutcome) => {
       latestAnswered = receiver.hangs ? latestAnswered : Math.max(latestAnswered, begun.get(id)!);
       begun.delete(id);
       answered += receiver.hangs ? 0 : 1;

@@ -1,6 +1,6 @@
 import type { Context } from "#runtime/operation/context.ts";
 import { unseal } from "#runtime/secrets/sealing.ts";
-import type { Delivery, Outcome, Receiver } from "./attempt.ts";
+import type { AttemptOutcome, Delivery, Receiver } from "./attempt.ts";
 import { enqueueDelivery, secretPlace, switchOff } from "./endpoint.ts";
 
 export interface Endpoint extends Receiver {
@@ -20,7 +20,7 @@ export interface Visit {
   endpointId: string;
   jobId: string;
   /** Outcomes since the last visit. */
-  outcomes: readonly Outcome[];
+  outcomes: readonly AttemptOutcome[];
   /** Ids of the deliveries that this job has claimed and not recorded: they are not claimed again. */
   inFlight: readonly string[];
   /** The receiver as a whole does not answer. */
@@ -29,7 +29,7 @@ export interface Visit {
   handOver: boolean;
 }
 
-export interface Batch {
+export interface DeliveryBatch {
   endpoint: Endpoint;
   deliveries: Delivery[];
   /** False: this job starts no further request. */
@@ -50,7 +50,7 @@ const REST = { least: 5, most: 300, share: 0.25 };
  * has nothing to do and no request is open, and then ends the lease. Every other job waits for the same lock. So this
  * visit sees the events of jobs that left because of the lease.
  */
-export async function visit(context: Context, visiting: Visit): Promise<Batch | null> {
+export async function visit(context: Context, visiting: Visit): Promise<DeliveryBatch | null> {
   // Three statements in one round trip: waits for each would take longer than the requests of a batch.
   const [endpoint, , due] = await Promise.all([
     lock(context, visiting),
@@ -133,7 +133,7 @@ async function recordHealth(context: Context, visiting: Visit, endpoint: Endpoin
 }
 
 function reasonToSwitchOff(
-  outcomes: readonly Outcome[],
+  outcomes: readonly AttemptOutcome[],
   well: boolean,
   { failing_for }: Endpoint,
 ): string | null {

@@ -20,7 +20,7 @@ import { callTool } from "./calls/call-tool.ts";
 import { NAME, REVISIONS, TITLE, VERSION } from "./identity.ts";
 import type { Surface } from "./listing/visible-tools.ts";
 import { complete, getPrompt, listPrompts } from "./resources/prompts.ts";
-import { listResources, listTemplates, type Reading, readResource } from "./resources/resources.ts";
+import { listResources, listTemplates, type ResourceRequest, readResource } from "./resources/resources.ts";
 import { APPS, readView, viewResources } from "./resources/views.ts";
 import {
   knowsTasks,
@@ -125,7 +125,7 @@ const BESIDE_TOOLS = /^(?:resources|prompts|completion)\//;
  * Resources, prompts and completion: registered only for their own requests, because each handler costs a list its
  * time.
  */
-function addPages(server: Server, reading: Reading, views: boolean): void {
+function addPages(server: Server, reading: ResourceRequest, views: boolean): void {
   const { surface } = reading;
   server.setRequestHandler("resources/list", () => ({
     resources: [...listResources(surface), ...(views ? viewResources(surface) : [])],
@@ -148,7 +148,7 @@ function addPages(server: Server, reading: Reading, views: boolean): void {
 
 const TaskParams = z.looseObject({ taskId: z.string() });
 
-function addTasks(server: Server, reading: Reading, works: readonly Work[]): void {
+function addTasks(server: Server, reading: ResourceRequest, works: readonly Work[]): void {
   for (const [method, run] of Object.entries(TASK_METHODS)) {
     server.setRequestHandler(method, { params: TaskParams }, ({ taskId }, context) => {
       if (!knowsTasks(context)) throw missingTasks();
@@ -177,7 +177,7 @@ function calledTool({
 }
 
 /** A fault as an error of the protocol. */
-async function asProtocol<T>({ machine, call }: Reading, answering: Promise<T>): Promise<T> {
+async function asProtocol<T>({ machine, call }: ResourceRequest, answering: Promise<T>): Promise<T> {
   try {
     return await answering;
   } catch (error) {

@@ -28,7 +28,7 @@ const TOO_LATE = ["late", "not_started"];
 const MOST_UNANSWERED = 1 / 4;
 
 /** The sends of one claim, for one provider. */
-export interface Batch<C extends SendingChannel> {
+export interface SendBatch<C extends SendingChannel> {
   route: Route<C>;
   claim: Claim;
   allowance: Allowance;
@@ -42,7 +42,7 @@ export interface Batch<C extends SendingChannel> {
  */
 export async function deliverBatch<C extends SendingChannel>(
   delivery: Delivery<C>,
-  batch: Batch<C>,
+  batch: SendBatch<C>,
 ): Promise<boolean> {
   const { recipients } = batch.claim;
   if (recipients.length === 0) return false;
@@ -147,7 +147,7 @@ interface BatchResult {
 /** Applies a recorded batch to the provider's limits, the campaign's pace and its errors. */
 async function settle<C extends SendingChannel>(
   delivery: Delivery<C>,
-  { route, claim, allowance }: Batch<C>,
+  { route, claim, allowance }: SendBatch<C>,
   { unsent, failed, refusal }: BatchResult,
 ): Promise<void> {
   if (unsent === 0 && failed === 0 && !refusal) return;

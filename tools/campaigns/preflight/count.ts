@@ -71,6 +71,7 @@ export async function countAudience(
     }
     cursor = page.last;
   }
+  counted.blocked = mostFirst(counted.blocked);
   counted.isEmpty = counted.audience === 0;
   if (counted.audience > 0 && counted.allowed === 0) counted.warnings.push(NOBODY_ALLOWED);
   return counted;
@@ -78,6 +79,12 @@ export async function countAudience(
 
 function addBlocked({ blocked }: Counted, reason: string, count: number): void {
   if (count > 0) blocked[reason] = (blocked[reason] ?? 0) + count;
+}
+
+/** The database groups in any order, and an answer has one. */
+function mostFirst(counts: Readonly<Record<string, number>>): Record<string, number> {
+  const byName = Object.entries(counts).sort(([one], [other]) => (one < other ? -1 : 1));
+  return Object.fromEntries(byName.sort(([, one], [, other]) => other - one));
 }
 
 function addDeferred({ deferred }: Counted, { reason, ...more }: Judgement["deferred"][number]): void {

@@ -8,7 +8,7 @@ import { sealedSql } from "./game-now.ts";
 import { lockedStanding, type Standing } from "./standing.ts";
 
 /** All that a play reads behind the player's lock. */
-export interface Reading {
+export interface GameState {
   game: PlayedGame;
   standing: Standing;
   /** The sealed master seed; null before the activation. */
@@ -21,7 +21,7 @@ export interface Reading {
 /**
  * Reads it in one statement, and locks the standing, and the game against a change of its state. Throws `not_found`.
  */
-export async function readPlay(context: Context, gameId: string, playerId: string): Promise<Reading> {
+export async function readPlay(context: Context, gameId: string, playerId: string): Promise<GameState> {
   const { sql: transaction, property } = context;
   const zone = sql`select coalesce(row ->> 'reset_timezone', ${property.timezone}::text) as zone from game`;
   const parts = join([
@@ -30,7 +30,7 @@ export async function readPlay(context: Context, gameId: string, playerId: strin
     cte("sealed", sealedSql(context, gameId)),
     cte("stock", prizesSql(context, gameId)),
   ]);
-  const rows = await transaction<Reading[]>`
+  const rows = await transaction<GameState[]>`
     with ${parts}
     select g.row as game, to_json(n) as standing, (select master from sealed) as sealed, s.prizes,
       exists (select from journey_triggers t where ${playTriggers(property.id, gameId)}) as opens

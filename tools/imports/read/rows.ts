@@ -41,7 +41,7 @@ export interface Staged {
 
 export type Refusal = Omit<RowErrorView, "original_row"> & { cells: readonly string[] };
 
-export interface Reading {
+export interface RowRules {
   layout: Layout;
   params: ImportParams;
   property: Pick<Property, "pepper" | "default_country">;
@@ -64,7 +64,7 @@ interface Draft {
 }
 
 /** Reads the records of one file: each becomes a row to write, or a row with its error. */
-export function rowReader(reading: Reading) {
+export function rowReader(reading: RowRules) {
   const { layout, params, property, customs, seen, unrecorded, tiers } = reading;
   const { header } = layout;
   const file = { decimal: reading.decimal, dates: params.date_format, now: reading.now };

@@ -11,12 +11,12 @@ import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/addre
 import { lockImports } from "#tools/people/locks.ts";
 import { type Standing, writeConsents } from "./consents.ts";
 import { writePlayers } from "./players.ts";
-import { stageRows, type Verdict } from "./verdicts.ts";
+import { type RowVerdict, stageRows } from "./verdicts.ts";
 
 const MOST_SHOWN = 1000;
 
 /** Consecutive records of a file, written in one transaction. */
-export interface Batch {
+export interface RowBatch {
   /** Records of the file before this batch. */
   after: number;
   records: number;
@@ -44,7 +44,7 @@ export async function writeBatch(
   context: Context,
   job: ImportJob,
   layout: Layout,
-  batch: Batch,
+  batch: RowBatch,
 ): Promise<boolean> {
   const { sql, property } = context;
   await sql`set local lock_timeout = '30s'`;
@@ -77,7 +77,7 @@ export async function writeBatch(
 }
 
 /** Throws when the custom fields have changed since the rows were read; the job's next attempt reads them again. */
-async function checkFields(context: Context, { rows, customs }: Batch): Promise<void> {
+async function checkFields(context: Context, { rows, customs }: RowBatch): Promise<void> {
   if (!rows.some(({ values }) => values.custom)) return;
   const now = await sharedCustomFields(context);
   if (isDeepStrictEqual([...now.values()], [...customs.values()])) return;
@@ -95,7 +95,7 @@ async function excludedRows({ sql }: Context): Promise<string[]> {
  * A row with only an email or phone may mean the player of an earlier row in the same batch, and is refused. `flawed`
  * are the rows that are not written, but whose refusal of a channel counts.
  */
-function partRows(batch: Batch): { rows: Staged[]; flawed: Staged[]; refusals: Refusal[] } {
+function partRows(batch: RowBatch): { rows: Staged[]; flawed: Staged[]; refusals: Refusal[] } {
   const refusals = [...batch.refusals];
   const flawed: Staged[] = [];
   const shown = new Set<string>();
@@ -132,7 +132,7 @@ const COLUMNS = {
   conflict: "player_id",
 } as const;
 
-function refusalsOf(verdicts: readonly Verdict[], rows: readonly Staged[]): Refusal[] {
+function refusalsOf(verdicts: readonly RowVerdict[], rows: readonly Staged[]): Refusal[] {
   const byRow = new Map(rows.map((row) => [row.row, row]));
   return verdicts.flatMap(({ row, verdict, excluded }): Refusal[] => {
     const staged = byRow.get(row);
@@ -234,7 +234,7 @@ function originalOf({ header }: Layout, cells: readonly string[]): Record<string
 async function writeProgress(
   { sql, property }: Context,
   jobId: string,
-  batch: Batch,
+  batch: RowBatch,
   { created, updated, skipped }: Counts,
 ): Promise<void> {
   const processed = batch.after + batch.records;

@@ -9,7 +9,7 @@ import { columnsIn, stage } from "./staging.ts";
 /** The statuses that an import neither sets nor changes. */
 export const KEPT_STATUSES = PLAYER_STATUSES.filter((status) => !FREE_STATUSES.includes(status));
 
-export interface Verdict {
+export interface RowVerdict {
   row: number;
   /** Null: written. `skip`: left alone, by the mode or on_conflict. Any other: the reason for refusing the row. */
   verdict: "skip" | "erased" | "duplicate_in_file" | "type_mismatch" | "conflict" | null;
@@ -18,7 +18,7 @@ export interface Verdict {
 
 export interface StagedRows {
   /** The rows with a verdict. */
-  verdicts: Verdict[];
+  verdicts: RowVerdict[];
   /** Rows whose player already exists. */
   existing: number;
   /** The columns of `players` that the rows give. */
@@ -72,7 +72,7 @@ export async function stageRows(
   const [[found], verdicts] = await Promise.all([
     sql<{ existing: number }[]>`
       select count(*)::int as existing from import_rows where target is not null and verdict is null`,
-    sql<Verdict[]>`
+    sql<RowVerdict[]>`
       select row, verdict, excluded from import_rows where verdict is not null or excluded order by row`,
   ]);
   return { verdicts, existing: found!.existing, columns };

@@ -5,7 +5,7 @@ const People = z.int().describe("Players");
 const Day = z.string().describe("By the property's clock");
 
 /** All that becomes of the people of a simulated journey. */
-export const Outcome = z.object({
+export const SimulatedOutcome = z.object({
   moves: z
     .array(z.object({ day: Day, from: z.string(), to: z.string(), people: People }))
     .describe("Arrivals at each node by day and the node before; an entry comes from an empty text"),
@@ -45,4 +45,4 @@ export const Outcome = z.object({
     )
     .describe("Three players with different ways"),
 });
-export type Outcome = z.output<typeof Outcome>;
+export type SimulatedOutcome = z.output<typeof SimulatedOutcome>;

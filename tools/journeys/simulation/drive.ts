@@ -21,7 +21,7 @@ const BATCH = 5_000;
 const PROVIDER = { id: null, name: "simulation" };
 
 /** A published journey, and how long its clock runs. */
-export interface Run {
+export interface SimulatedRun {
   journeyId: string;
   definition: Definition;
   referred: Referred;
@@ -44,7 +44,7 @@ interface Mailer {
  * Puts a clock forward from one due time to the next, moves everybody who is due, and hands out their messages: the
  * steps, gate, hours and caps of the real journey.
  */
-export async function drive(context: Context, run: Run): Promise<void> {
+export async function drive(context: Context, run: SimulatedRun): Promise<void> {
   const mailers = await mailersOf(context, run.journeyId);
   const looks = waitsByClock(context, run);
   const [version] = await liveVersions(context, run.journeyId);
@@ -124,7 +124,10 @@ async function deliver(context: Context, mailer: Mailer, at: string): Promise<nu
 }
 
 /** The nodes where people wait for conditions that can come true by the clock alone. */
-function waitsByClock({ property }: Context, { definition, referred, hasEvents, from }: Run): string[] {
+function waitsByClock(
+  { property }: Context,
+  { definition, referred, hasEvents, from }: SimulatedRun,
+): string[] {
   return definition.nodes.flatMap((node) => {
     if (node.type !== "wait_until") return [];
     if (hasEvents) return [node.id];
@@ -139,7 +142,7 @@ function waitsByClock({ property }: Context, { definition, referred, hasEvents, 
 /** The next time at which somebody is due; null where nobody is inside any more. */
 async function nextTick(
   { sql: transaction, property }: Context,
-  { journeyId }: Run,
+  { journeyId }: SimulatedRun,
   { at, looks, mailers }: { at: number; looks: string[]; mailers: Mailer[] },
 ): Promise<number | null> {
   const campaigns = mailers.map(({ campaign }) => campaign.id);

@@ -5,7 +5,7 @@ import { audienceSql } from "#tools/campaigns/planning/audience.ts";
 import { estimatedCost, volumeOf } from "#tools/campaigns/preflight/cost.ts";
 import { checkReadiness } from "#tools/campaigns/preflight/readiness.ts";
 import { ownProviders } from "#tools/providers/choose.ts";
-import type { Outcome } from "./answer.ts";
+import type { SimulatedOutcome } from "./answer.ts";
 
 /** Minutes that a peak covers. */
 const PEAK_MINUTES = 15;
@@ -13,7 +13,7 @@ const PEAK_MINUTES = 15;
 const MOST_CAMPAIGNS = 50;
 
 /** The cost of each node's messages. */
-export async function costs(context: Context, journeyId: string): Promise<Outcome["cost"]> {
+export async function costs(context: Context, journeyId: string): Promise<SimulatedOutcome["cost"]> {
   const { sql: transaction, property } = context;
   const nodes = await transaction<{ node: string; campaign_id: string; messages: number }[]>`
     select n.node, n.campaign_id, (
@@ -22,7 +22,7 @@ export async function costs(context: Context, journeyId: string): Promise<Outcom
     from journey_nodes n
     where n.property_id = ${property.id} and n.journey_id = ${journeyId} and n.campaign_id is not null
     order by n.node`;
-  const found: Outcome["cost"] = [];
+  const found: SimulatedOutcome["cost"] = [];
   for (const { node, campaign_id, messages } of nodes) {
     const campaign = await findCampaign(context, campaign_id);
     const samples =
@@ -36,14 +36,14 @@ export async function costs(context: Context, journeyId: string): Promise<Outcom
 }
 
 /** The busiest quarter of an hour of each channel, beside the rate of its provider. */
-export async function peaks(context: Tenant): Promise<Outcome["peaks"]> {
+export async function peaks(context: Tenant): Promise<SimulatedOutcome["peaks"]> {
   const { sql: transaction, property } = context;
   const busiest = await transaction<{ channel: Campaign["channel"]; at: string; messages: number }[]>`
     select distinct on (channel) channel, to_json(sent_at) #>> '{}' as at, count(*)::int as messages
     from campaign_sends
     where property_id = ${property.id} and enrollment_id is not null and status = 'sent' and provider = 'simulation'
     group by channel, sent_at order by channel, count(*) desc, sent_at`;
-  const found: Outcome["peaks"] = [];
+  const found: SimulatedOutcome["peaks"] = [];
   for (const { channel, at, messages } of busiest) {
     const { providers } = await ownProviders(context, sendingChannel({ channel }), null);
     const perSecond = providers[0]?.rate_per_second ?? null;
@@ -59,14 +59,14 @@ export async function peaks(context: Tenant): Promise<Outcome["peaks"]> {
 }
 
 /** Campaigns that are scheduled for a day on which the same players get a message of the journey by the same channel. */
-export async function collisions(context: Tenant): Promise<Outcome["collisions"]> {
+export async function collisions(context: Tenant): Promise<SimulatedOutcome["collisions"]> {
   const { sql: transaction, property } = context;
   const scheduled = await transaction<(Campaign & { at: string })[]>`
     select c.*, to_json(c.scheduled_at) #>> '{}' as at from public.campaigns c
     where c.property_id = ${property.id} and c.status = 'scheduled' and c.deleted_at is null
       and c.scheduled_at is not null
     order by c.scheduled_at, c.id limit ${MOST_CAMPAIGNS}`;
-  const found: Outcome["collisions"] = [];
+  const found: SimulatedOutcome["collisions"] = [];
   for (const campaign of scheduled) {
     const audience = await audienceSql(context, campaign);
     const own = sql`${property.id}::uuid`;

@@ -1,6 +1,6 @@
 import { type Fragment, sql } from "#db/sql.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
-import type { Outcome } from "./answer.ts";
+import type { SimulatedOutcome } from "./answer.ts";
 import { collisions, costs, peaks } from "./load.ts";
 
 /** The table of `noteDeferred`. Made before the transaction forbids other writes. */
@@ -20,7 +20,7 @@ export async function noteDeferred({ sql: transaction, property }: Tenant, at: s
 }
 
 /** All that has become of the people of a simulated journey. */
-export async function outcomeOf(context: Context, journeyId: string): Promise<Outcome> {
+export async function outcomeOf(context: Context, journeyId: string): Promise<SimulatedOutcome> {
   const { sql: transaction, property } = context;
   const own = sql`${property.id}::uuid`;
   const dayOf = (time: Fragment) =>
@@ -30,25 +30,25 @@ export async function outcomeOf(context: Context, journeyId: string): Promise<Ou
     join journey_nodes n on n.property_id = ${own} and n.campaign_id = s.campaign_id
     where s.property_id = ${own}`;
   return {
-    moves: await transaction<Outcome["moves"]>`
+    moves: await transaction<SimulatedOutcome["moves"]>`
       select ${dayOf(sql`a.at`)} as day, a.before as "from", a.node as "to", count(*)::int as people
       from (
         select p.node, p.at, coalesce(lag(p.node) over (partition by e.id order by p.position), '') as before
         from (select * from ${entries}) e
           cross join unnest(e.path, e.path_at) with ordinality p(node, at, position)) a
       group by 1, 2, 3 order by 1, 2, 3`,
-    ends: await transaction<Outcome["ends"]>`
+    ends: await transaction<SimulatedOutcome["ends"]>`
       select ${dayOf(sql`e.ended_at`)} as day, e.node, e.exit_reason as reason, count(*)::int as people
       from ${entries} and e.status <> 'active' group by 1, 2, 3 order by 1, 2, 3`,
-    sends: await transaction<Outcome["sends"]>`
+    sends: await transaction<SimulatedOutcome["sends"]>`
       select ${dayOf(sql`s.sent_at`)} as day, n.node, s.channel, count(*)::int as messages
       from ${messages} and s.status = 'sent' group by 1, 2, 3 order by 1, 2, 3`,
-    not_sent: await transaction<Outcome["not_sent"]>`
+    not_sent: await transaction<SimulatedOutcome["not_sent"]>`
       select k.node, reason, count(*)::int as messages
       from (select n.node, s.skip_reasons from ${messages} and s.status in ('skipped', 'cancelled')) k
         cross join unnest(k.skip_reasons) reason
       group by 1, 2 order by 1, 3 desc, 2`,
-    deferred: await transaction<Outcome["deferred"]>`
+    deferred: await transaction<SimulatedOutcome["deferred"]>`
       select n.node, w.reason, count(*)::int as messages
       from deferred_sends w
         join campaign_sends s on s.property_id = ${own} and s.id = w.send_id
@@ -57,7 +57,7 @@ export async function outcomeOf(context: Context, journeyId: string): Promise<Ou
     cost: await costs(context, journeyId),
     peaks: await peaks(context),
     collisions: await collisions(context),
-    timelines: await transaction<Outcome["timelines"]>`
+    timelines: await transaction<SimulatedOutcome["timelines"]>`
       select t.player_id, t.status, t.exit_reason, (
           select json_agg(json_build_object('node', p.node, 'at', p.at) order by p.position)
           from unnest(t.path, t.path_at) with ordinality p(node, at, position)) as steps

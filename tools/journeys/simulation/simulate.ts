@@ -9,7 +9,7 @@ import journeys from "#tools/journeys/journeys.table.ts";
 import { journeyReferences } from "#tools/journeys/publishing/references.ts";
 import { writeVersion } from "#tools/journeys/publishing/version.ts";
 import { StepFailure } from "#tools/journeys/steps/step.ts";
-import type { Outcome } from "./answer.ts";
+import type { SimulatedOutcome } from "./answer.ts";
 import { type Assume, assumeEvents, type Period } from "./assumptions.ts";
 import { drive } from "./drive.ts";
 import { noteDeferred, outcomeOf, prepareNotes } from "./outcome.ts";
@@ -38,7 +38,7 @@ export interface Simulated {
   version: number;
   entries: Entries;
   events: number;
-  outcome: Outcome;
+  outcome: SimulatedOutcome;
 }
 
 /**

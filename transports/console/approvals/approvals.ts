@@ -108,7 +108,7 @@ function limitsOf({ property }: Desk): string {
 
 function waitingRow(timezone: string) {
   return (row: Row): Html =>
-    html`<tr><th scope="row"><a href="${PART}/${row.id}">${inEnglish(String(row.title))}</a><p class="soft">${inEnglish((row.sentences as string[])[0]!)}</p></th><td>${proposerOf(row as unknown as Previewed["proposal"])}</td><td class="number">${playersOf(row)}</td><td>${timeOf(String(row.created_at), timezone)}</td><td>${timeOf(String(row.expires_at), timezone)}</td></tr>`;
+    html`<tr><th scope="row"><a href="${PART}/${row.id}">${inEnglish(String(row.title))}</a><p class="soft">${inEnglish((row.sentences as string[])[0]!)}</p></th><td>${proposerOf(row as Row & Previewed["proposal"])}</td><td class="number">${playersOf(row)}</td><td>${timeOf(String(row.created_at), timezone)}</td><td>${timeOf(String(row.expires_at), timezone)}</td></tr>`;
 }
 
 function decidedRow(timezone: string) {

@@ -20,12 +20,12 @@ interface Setting {
 
 /** The settings of each recipe, from its schema. */
 const RECIPES: readonly { recipe: string; settings: Setting[] }[] = RecipeSettings.options.map((option) => {
-  const { properties = {} } = z.toJSONSchema(option, { io: "input" }) as unknown as {
-    properties?: Record<string, Omit<Setting, "name"> & { const?: string }>;
-  };
-  const { recipe, ...rest } = properties;
-  const settings = Object.entries(rest).map(([name, schema]) => ({ ...schema, name }));
-  return { recipe: String(recipe!.const), settings };
+  const { recipe, ...rest } = option.shape;
+  const settings = Object.entries(rest).map(([name, schema]) => {
+    const described = z.toJSONSchema(schema, { io: "input" }) as Partial<Setting>;
+    return { type: "string", ...described, name };
+  });
+  return { recipe: recipe.value, settings };
 });
 
 /** The recipes to choose from, each with its settings. */

@@ -5,7 +5,7 @@ import type { Desk } from "#transports/console/desk.ts";
 import { mountDesk } from "#transports/console/mount-desk.ts";
 import { streamAnswer } from "#transports/http/event-streams.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
-import type { Live, Subject } from "./watch.ts";
+import type { Live, LiveSubject } from "./watch.ts";
 
 const RECORDS = ["campaign", "job", "journey", "segment"] as const;
 
@@ -17,7 +17,7 @@ export function mountLive(mounting: Mounting, live: Live): void {
   });
 }
 
-function subjectOf(desk: Desk): Subject {
+function subjectOf(desk: Desk): LiveSubject {
   const { searchParams } = new URL(desk.c.req.url);
   const ids = RECORDS.flatMap((name) => searchParams.getAll(name)).slice(0, 50);
   const wrong = ids.find((id) => !isUuid(id));

@@ -11,7 +11,7 @@ const LOOK_EVERY_MS = 1_000;
 const SILENCE_MS = 15_000;
 
 /** The records and lists that a page shows. */
-export interface Subject {
+export interface LiveSubject {
   propertyId: string;
   userId: string;
   ids: readonly string[];
@@ -19,11 +19,11 @@ export interface Subject {
 }
 
 /** The open pages, told when what they show has changed. */
-export type Live = EventStreams<Subject>;
+export type Live = EventStreams<LiveSubject>;
 
 /** Looks once a second for all open pages of this process, and not at all without one. */
 export function openLive(service: Service, everyMs = LOOK_EVERY_MS): Live {
-  return openEventStreams<Subject>({
+  return openEventStreams<LiveSubject>({
     everyMs,
     silenceMs: SILENCE_MS,
     longestMs: 5 * 60_000,
@@ -35,7 +35,7 @@ export function openLive(service: Service, everyMs = LOOK_EVERY_MS): Live {
   });
 }
 
-type Stream = EventStream<Subject>;
+type Stream = EventStream<LiveSubject>;
 
 /** Tells each page when it has changed. Ends those of people who do not work in the property any more. */
 async function tell(
@@ -68,7 +68,7 @@ async function tell(
 }
 
 /** Whether the person still has the property: from the cache of users, where nothing has changed. */
-async function worksThere({ directory }: Service, { userId, propertyId }: Subject): Promise<boolean> {
+async function worksThere({ directory }: Service, { userId, propertyId }: LiveSubject): Promise<boolean> {
   const user = await directory.user(userId);
   const has = user?.memberships.some(({ property_id }) => property_id === propertyId) ?? false;
   return has || user?.is_platform_admin === true;
@@ -76,7 +76,7 @@ async function worksThere({ directory }: Service, { userId, propertyId }: Subjec
 
 /** All versions of what the page shows, as one text. */
 function seenBy(
-  { ids, lists }: Subject,
+  { ids, lists }: LiveSubject,
   { resources, others }: { resources: ReadonlyMap<string, string>; others: ReadonlyMap<string, string> },
 ): string {
   const named = ids.map((id) => [

@@ -8,7 +8,7 @@ import { redirect } from "#transports/console/signed-out.ts";
 import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { type Choices, choicesOf } from "./choices.ts";
-import { changed, type Draft, draftIn, draftOf, NEW_DRAFT, rulesOf } from "./draft.ts";
+import { changed, type Draft, draftIn, draftOf, NEW_DRAFT, rulesOf, type SavedSegment } from "./draft.ts";
 import { PART } from "./list.ts";
 import { playersSection, reachSection } from "./people.ts";
 import { ruleFields } from "./rule-fields.ts";
@@ -22,7 +22,7 @@ export async function newSegmentPage(desk: Desk): Promise<Response> {
 /** The form of a saved segment's rules. */
 export async function editSegmentPage(desk: Desk): Promise<Response> {
   const id = desk.c.req.param("id")!;
-  const segment = await desk.run("get_segment", { id });
+  const segment = await desk.run<SavedSegment>("get_segment", { id });
   const draft = draftOf(segment);
   if (draft) return builderPage(desk, { draft, act: "count", segment: { id, name: String(segment.name) } });
   const content = html`<div class="note"><p>${say().segments.rulesThisSegmentNestDeeper}</p></div>`;

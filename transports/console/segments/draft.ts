@@ -108,12 +108,13 @@ function typed(text: string, type: string): unknown {
   return text;
 }
 
+export interface SavedSegment extends Group {
+  name: string;
+  description: string | null;
+}
+
 /** The draft of a saved segment; null where its groups nest deeper than a form shows. */
-export function draftOf(segment: Record<string, unknown>): Draft | null {
-  const { name, description, logic, conditions, groups } = segment as unknown as Group & {
-    name: string;
-    description: string | null;
-  };
+export function draftOf({ name, description, logic, conditions, groups }: SavedSegment): Draft | null {
   const nested = groups ?? [];
   if (nested.some((one) => (one.groups ?? []).length > 0)) return null;
   const all = [...(conditions.length > 0 || nested.length === 0 ? [{ logic, conditions }] : []), ...nested];

@@ -14,7 +14,7 @@ import { rulesInWords } from "./words.ts";
 /** One segment: its rules in words, its players, and who of them cannot be reached. */
 export async function segmentPage(desk: Desk): Promise<Response> {
   const id = desk.c.req.param("id")!;
-  const [segment, names] = await Promise.all([desk.run("get_segment", { id }), namesOf(desk)]);
+  const [segment, names] = await Promise.all([desk.run<Row & Group>("get_segment", { id }), namesOf(desk)]);
   const { timezone } = desk.property;
   const excluded = (segment.exclude_segment_ids as string[]).map((one) => names.get(one) ?? one);
   const size =
@@ -24,7 +24,7 @@ export async function segmentPage(desk: Desk): Promise<Response> {
   const rules =
     segment.type === "static"
       ? html`<p>${say().segments.fixedListPlayers} <a href="/console/records/segment_members?column=segment_id&amp;operator=eq&amp;value=${id}">${say().segments.itsMembers}</a></p>`
-      : rulesInWords(segment as unknown as Group, names);
+      : rulesInWords(segment, names);
   const content = html`${segment.description ? html`<p>${segment.description}</p>` : ""}<div class="two"><section class="pane"><h2>${say().general.rules}</h2>${rules}${excluded.length > 0 ? html`<p>${say().segments.withoutPlayersOf(excluded.join(", "))}</p>` : ""}</section><section class="pane"><h2>${say().segments.size}</h2><div id="live" class="live" data-live="/console/live?segment=${id}">${size}</div></section></div>
 <h2>${say().segments.whoCanBeReached}</h2>${partOf("reach", `${PART}/${id}/reach`, say().segments.countWhoCanBeReached)}
 <h2>${say().segments.tenOfItsPlayers}</h2>${partOf("people", `${PART}/${id}/players`, say().segments.showTenItsPlayers)}`;

@@ -10,7 +10,7 @@ import { visible } from "#runtime/visible-text.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
 
 import type { Surface } from "#transports/mcp/listing/visible-tools.ts";
-import { completeIds, type Reading } from "./resources.ts";
+import { completeIds, type ResourceRequest } from "./resources.ts";
 
 const MOST_COMPLETIONS = 100;
 const MOST_ARGUMENT = 2_000;
@@ -184,7 +184,7 @@ function wrong(message: string): ProtocolError {
 
 /** The completions of a prompt's argument, or of a resource's id. */
 export async function complete(
-  reading: Reading,
+  reading: ResourceRequest,
   { ref, argument }: { ref: unknown; argument: { name: string; value: string } },
 ): Promise<CompleteResult> {
   const prompt = PromptRef.safeParse(ref);

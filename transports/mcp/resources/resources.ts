@@ -24,7 +24,7 @@ import type { Machine, Surface } from "#transports/mcp/listing/visible-tools.ts"
 import { guide } from "./guide.ts";
 
 /** The reader and their connection. */
-export interface Reading {
+export interface ResourceRequest {
   machine: Machine;
   surface: Surface;
   call: Call;
@@ -34,7 +34,7 @@ interface Page extends Resource {
   mimeType: "text/markdown" | "application/json";
   /** Without one of these tools the resource is useless for this connection. */
   needs: readonly string[];
-  text(reading: Reading): string | Promise<string>;
+  text(reading: ResourceRequest): string | Promise<string>;
 }
 
 const PAGES: readonly Page[] = [
@@ -154,7 +154,7 @@ export function listTemplates(surface: Surface): ResourceTemplateType[] {
 }
 
 /** A page or a record, read by the tools' operations. Throws ResourceNotFoundError. */
-export async function readResource(reading: Reading, uri: string): Promise<ReadResourceResult> {
+export async function readResource(reading: ResourceRequest, uri: string): Promise<ReadResourceResult> {
   const page = PAGES.find((one) => one.uri === uri);
   if (page && reaches(reading.surface, page.needs))
     return contents(uri, page.mimeType, await page.text(reading));
@@ -204,7 +204,7 @@ function reaches({ reach }: Surface, tools: readonly string[]): boolean {
 
 /** The result of an operation for this caller, in their property. */
 export async function answerOf(
-  { machine, surface, call }: Reading,
+  { machine, surface, call }: ResourceRequest,
   name: string,
   input: Record<string, unknown>,
 ): Promise<unknown> {
@@ -219,7 +219,11 @@ export async function answerOf(
 }
 
 /** Ids of the newest records with this beginning: completions of `scheme://{id}`. */
-export async function completeIds(reading: Reading, scheme: string, begun: string): Promise<string[]> {
+export async function completeIds(
+  reading: ResourceRequest,
+  scheme: string,
+  begun: string,
+): Promise<string[]> {
   const found = KINDS.find((one) => one.scheme === scheme);
   if (!found || !reading.surface.reach.has(found.list)) return [];
   const rows = (await answerOf(reading, found.list, { select: "id", limit: 1000 })) as { id: string }[];
@@ -236,7 +240,7 @@ interface Rules {
 
 type Rule = Record<string, unknown>;
 
-async function policy(reading: Reading): Promise<string> {
+async function policy(reading: ResourceRequest): Promise<string> {
   const [property, hours, caps] = (await Promise.all([
     answerOf(reading, "get_property", {}),
     answerOf(reading, "list_quiet_hours_rules", { limit: 1000 }),

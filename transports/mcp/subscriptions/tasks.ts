@@ -16,7 +16,7 @@ import { fittedResult } from "#transports/mcp/answers/fit-to-tokens.ts";
 import { maskedResult } from "#transports/mcp/answers/masking.ts";
 import type { ToolResult } from "#transports/mcp/answers/results.ts";
 
-import { absent, answerOf, type Reading } from "#transports/mcp/resources/resources.ts";
+import { absent, answerOf, type ResourceRequest } from "#transports/mcp/resources/resources.ts";
 
 /** The extension of SEP-2663, which the SDK leaves to servers. */
 export const TASKS = "io.modelcontextprotocol/tasks";
@@ -115,7 +115,7 @@ export function missingTasks(): MissingRequiredClientCapabilityError {
 
 /** The task that a call has started, in place of its answer; null without continuing work. */
 export async function startedTask(
-  reading: Reading,
+  reading: ResourceRequest,
   work: Work,
   result: ToolResult,
 ): Promise<CallToolResult | null> {
@@ -134,7 +134,10 @@ export async function startedTask(
 
 /** The methods of the extension, for clients that declare it. They throw -32602 for an id that is no task here. */
 export const TASK_METHODS: Readonly<
-  Record<string, (reading: Reading, works: readonly Work[], id: string) => Promise<Record<string, unknown>>>
+  Record<
+    string,
+    (reading: ResourceRequest, works: readonly Work[], id: string) => Promise<Record<string, unknown>>
+  >
 > = {
   "tasks/get": async (reading, works, id) => {
     const { work, record, progress } = await find(reading, works, id);
@@ -169,7 +172,7 @@ interface Found {
   progress: NonNullable<Progress>;
 }
 
-async function find(reading: Reading, works: readonly Work[], id: string): Promise<Found> {
+async function find(reading: ResourceRequest, works: readonly Work[], id: string): Promise<Found> {
   for (const work of works) {
     if (!reading.surface.reach.has(work.get)) continue;
     const record = await answerOf(reading, work.get, { id }).catch(absent);

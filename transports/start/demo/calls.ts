@@ -1,11 +1,11 @@
 import type { Service } from "#runtime/funnel/service.ts";
 import { EXAMPLE_SCRIPT } from "#tools/voice/describe.ts";
-import type { Run } from "./inbox.ts";
+import type { RunOperation } from "./inbox.ts";
 
 const PLAYERS = 40;
 
 /** Written consents of some players whom nothing bars, and a draft of a call that runs in the simulator. */
-export async function prepareCalls({ db }: Service, propertyId: string, run: Run): Promise<void> {
+export async function prepareCalls({ db }: Service, propertyId: string, run: RunOperation): Promise<void> {
   const players = await db.asProperty(
     propertyId,
     (sql) => sql<{ id: string }[]>`

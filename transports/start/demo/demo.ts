@@ -4,7 +4,7 @@ import type { Service } from "#runtime/funnel/service.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import { prepareCalls } from "./calls.ts";
-import { fillInboxes, type PlayerUrls, playerUrls, type Run, subscribeBrowsers } from "./inbox.ts";
+import { fillInboxes, type PlayerUrls, playerUrls, type RunOperation, subscribeBrowsers } from "./inbox.ts";
 import { demoPlayers } from "./players.ts";
 import { createTemplates } from "./templates.ts";
 
@@ -142,7 +142,7 @@ async function createDemo(service: Service, catalog: Catalog, idle: () => Promis
 }
 
 /** Suppresses some players, puts some on the do-not-call list, and excludes some. */
-async function blockSome(service: Service, propertyId: string, run: Run): Promise<void> {
+async function blockSome(service: Service, propertyId: string, run: RunOperation): Promise<void> {
   const players = await service.db.asProperty(
     propertyId,
     (sql) => sql<{ id: string; email: string; phone: string }[]>`
@@ -162,7 +162,7 @@ async function blockSome(service: Service, propertyId: string, run: Run): Promis
 }
 
 /** Creates two campaigns and returns the id of the first. */
-async function createCampaigns(run: Run): Promise<string> {
+async function createCampaigns(run: RunOperation): Promise<string> {
   const segment = await run("create_segment", {
     name: "Gold and above",
     description: "Players of the three highest tiers.",
@@ -193,7 +193,7 @@ async function createCampaigns(run: Run): Promise<string> {
 }
 
 /** A published welcome journey with some players in it. */
-async function createJourney({ db }: Service, propertyId: string, run: Run): Promise<void> {
+async function createJourney({ db }: Service, propertyId: string, run: RunOperation): Promise<void> {
   const made = await run("create_journey_from_recipe", {
     propertyId,
     settings: { recipe: "welcome" },
@@ -210,7 +210,7 @@ async function createJourney({ db }: Service, propertyId: string, run: Run): Pro
 }
 
 /** A spin wheel and a scratch card that can be played, a draft, and a prize that somebody has won. */
-async function createGames({ db }: Service, propertyId: string, run: Run): Promise<void> {
+async function createGames({ db }: Service, propertyId: string, run: RunOperation): Promise<void> {
   const wheel = await createGame(run, {
     name: "Lucky wheel",
     type: "spin_wheel",
@@ -256,7 +256,7 @@ async function createGames({ db }: Service, propertyId: string, run: Run): Promi
 }
 
 async function createGame(
-  run: Run,
+  run: RunOperation,
   { prizes, ...fields }: { name: string; prizes: object[]; [field: string]: unknown },
 ): Promise<string> {
   const { id } = await run("create_game", fields);
@@ -264,7 +264,7 @@ async function createGame(
   return String(id);
 }
 
-function runner(service: Service, catalog: Catalog, propertyId?: string): Run {
+function runner(service: Service, catalog: Catalog, propertyId?: string): RunOperation {
   const call: Call = {
     actor: { type: "system", id: null },
     transport: "cli",

@@ -1,6 +1,6 @@
 import type { Service } from "#runtime/funnel/service.ts";
 
-export type Run = (name: string, input: object) => Promise<Record<string, unknown>>;
+export type RunOperation = (name: string, input: object) => Promise<Record<string, unknown>>;
 
 const THIRTY_DAYS = 30 * 24 * 3_600;
 
@@ -40,7 +40,7 @@ const MESSAGES = [
 ];
 
 /** A theme, and four campaigns into the inboxes of the highest tiers. */
-export async function fillInboxes(propertyId: string, run: Run): Promise<void> {
+export async function fillInboxes(propertyId: string, run: RunOperation): Promise<void> {
   await run("set_property_theme", {
     responsible_gaming_url: "https://demo-casino.example/take-a-break",
     light: { ground: "#f4efe6", brand: "#12463c", accent: "#8a5a00" },
@@ -63,7 +63,11 @@ const BROWSER = {
 };
 
 /** Some browsers of players whom nothing bars, and a notification to them that is not sent yet. */
-export async function subscribeBrowsers({ db }: Service, propertyId: string, run: Run): Promise<void> {
+export async function subscribeBrowsers(
+  { db }: Service,
+  propertyId: string,
+  run: RunOperation,
+): Promise<void> {
   const players = await db.asProperty(
     propertyId,
     (sql) => sql<{ id: string }[]>`
@@ -93,7 +97,11 @@ export interface PlayerUrls {
 }
 
 /** The links of the first player who has the campaigns' messages; null where nobody has any. */
-export async function playerUrls({ db }: Service, propertyId: string, run: Run): Promise<PlayerUrls | null> {
+export async function playerUrls(
+  { db }: Service,
+  propertyId: string,
+  run: RunOperation,
+): Promise<PlayerUrls | null> {
   const [player] = await db.asProperty(
     propertyId,
     (sql) => sql<{ id: string }[]>`

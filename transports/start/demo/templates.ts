@@ -1,4 +1,4 @@
-import type { Run } from "./inbox.ts";
+import type { RunOperation } from "./inbox.ts";
 
 /** The head that the templates share: type, dark mode, and the widths of phones. */
 function head(preview: string): string {
@@ -94,7 +94,7 @@ const WIN_BACK = letter(
 );
 
 /** Three designs to begin with. */
-export async function createTemplates(run: Run): Promise<void> {
+export async function createTemplates(run: RunOperation): Promise<void> {
   const create = (name: string, subject: string, mjml: string) =>
     run("create_template", { name, channel: "email", engine: "mjml", subject, mjml });
   await create("Offer", '{{ first_name | default: "Hello" }}, your weekend free play is here', OFFER);
