@@ -8,7 +8,7 @@ export type VendorChannel = Exclude<SendingChannel, "inbox">;
 
 /** The address for a vendor's callbacks, as SQL over the names of its columns. */
 export function callbackPath(kind: string, id: string): string {
-  return `'/api/callbacks/' || ${kind} || '/' || ${id}`;
+  return `'/api/callbacks/' || ${kind} || '/' || ${id}::text`;
 }
 
 /** A provider's credentials, decrypted. Throws `invalid` when they cannot be decrypted. */

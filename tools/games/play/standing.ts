@@ -29,48 +29,76 @@ export interface Pair {
   playerId: string;
 }
 
+/** The stored part of a standing. */
+interface Stored extends Pick<Standing, "nonce" | "plays" | "today" | "wins"> {
+  day: string | null;
+  /** Seconds since 1970. */
+  last: number | null;
+}
+
+/** The part that depends on the time. */
+export interface Present extends Pick<Standing, "moment" | "day" | "tickets" | "next"> {
+  /** The moment in seconds since 1970. */
+  at: number;
+}
+
+const STORED = sql`nonce, plays, today, day::text as day, extract(epoch from last_played_at)::double precision as last, wins`;
+const NONE: Stored = { nonce: 0, plays: 0, today: 0, day: null, last: null, wins: {} };
+
 /** The player's standing now. */
 export async function standingOf(context: Context, game: PlayedGame, playerId: string): Promise<Standing> {
+  const { property, sql: transaction } = context;
   const pair = { gameId: game.id, playerId };
-  const zone = sql`select ${game.reset_timezone ?? context.property.timezone}::text as zone`;
-  const own = sql`
-    select nonce, plays, today, day, last_played_at, wins from game_standings
-    where property_id = ${context.property.id}::uuid and player_id = ${playerId}::uuid and game_id = ${game.id}::uuid`;
-  const parts = [cte("zone", zone), cte("own", own), ...standingParts(context, pair)];
-  const [standing] = await context.sql<[Standing]>`with ${join(parts)} select * from standing`;
-  return standing;
+  const zone = sql`select ${game.reset_timezone ?? property.timezone}::text as zone`;
+  const [[present], [stored]] = await Promise.all([
+    transaction<[Present]>`with ${join(presentParts(context, pair, zone))} select * from present`,
+    transaction<Stored[]>`
+      select ${STORED} from game_standings
+      where property_id = ${property.id} and player_id = ${playerId} and game_id = ${game.id}`,
+  ]);
+  return standingAt(stored ?? NONE, present);
 }
 
 /**
- * The parts of a statement that read `standing`, and lock its row. The conflict finds the row by the key, whatever plan
- * PostgreSQL keeps; the row itself stays as it is. `zone`: of the game's limits.
+ * Locks the player's standing, and reads the stored part. The conflict finds the row by the key, whatever plan
+ * PostgreSQL keeps; the row itself stays as it is. Answers none where the player or the game is missing.
  */
-export function lockedStanding(context: Context, pair: Pair, zone: Fragment): Fragment[] {
-  const own = sql`
-    insert into game_standings (property_id, player_id, game_id)
-    select p.property_id, p.id, ${pair.gameId}::uuid from zone, players p
-    where p.property_id = ${context.property.id}::uuid and p.id = ${pair.playerId}::uuid
-    on conflict (property_id, player_id, game_id) do update set nonce = game_standings.nonce
-    returning nonce, plays, today, day, last_played_at, wins`;
-  return [cte("zone", zone), cte("own", own), ...standingParts(context, pair)];
+export async function lockStanding(context: Context, { gameId, playerId }: Pair): Promise<Stored> {
+  const { property, sql: transaction } = context;
+  const [stored] = await transaction<Stored[]>`${sql`
+    with own as (
+      insert into game_standings (property_id, player_id, game_id)
+      select p.property_id, p.id, g.id from players p, games g
+      where p.property_id = ${property.id}::uuid and p.id = ${playerId}::uuid
+        and g.property_id = ${property.id}::uuid and g.id = ${gameId}::uuid
+      on conflict (property_id, player_id, game_id) do update set nonce = game_standings.nonce
+      returning nonce, plays, today, day, last_played_at, wins
+    )
+    select ${STORED} from own`}`;
+  return stored ?? NONE;
 }
 
-/** `standing`, of the player's row `own` and the `zone`. */
-function standingParts({ property }: Context, { gameId, playerId }: Pair): Fragment[] {
+/** The parts of a statement that read `present`. `zone`: of the game's limits. */
+export function presentParts({ property }: Context, { gameId, playerId }: Pair, zone: Fragment): Fragment[] {
   const clock = sql`
     select moment, (moment at time zone zone)::date as day from (select statement_timestamp() as moment, zone from zone) z`;
   const open = sql`
     select t.id, t.source, t.source_id, t.expires_at from game_tickets t, clock c
     where t.property_id = ${property.id}::uuid and t.player_id = ${playerId}::uuid and t.game_id = ${gameId}::uuid
       and t.used_play_id is null and (t.expires_at is null or t.expires_at > c.moment)`;
-  const standing = sql`
-    select to_json(c.moment) #>> '{}' as moment, c.day::text as day, coalesce(o.nonce, 0) as nonce,
-      coalesce(o.plays, 0) as plays, case when o.day = c.day then o.today else 0 end as today,
-      extract(epoch from c.moment - o.last_played_at)::double precision as since, coalesce(o.wins, '{}') as wins,
-      (select count(*)::int from open) as tickets,
+  const present = sql`
+    select to_json(c.moment) #>> '{}' as moment, extract(epoch from c.moment)::double precision as at,
+      c.day::text as day, (select count(*)::int from open) as tickets,
       (select to_jsonb(t) - 'expires_at' from open t order by t.expires_at nulls last, t.id limit 1) as next
-    from clock c left join own o on true`;
-  return [cte("clock", clock, "materialized"), cte("open", open), cte("standing", standing)];
+    from clock c`;
+  return [cte("zone", zone), cte("clock", clock, "materialized"), cte("open", open), cte("present", present)];
+}
+
+/** The standing of the stored row at a time. */
+export function standingAt(stored: Stored, { at, ...present }: Present): Standing {
+  const { nonce, plays, wins, last } = stored;
+  const today = stored.day === present.day ? stored.today : 0;
+  return { ...present, nonce, plays, today, wins, since: last === null ? null : at - last };
 }
 
 /** How a play counts. */
