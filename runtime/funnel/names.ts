@@ -4,6 +4,7 @@ import { isUuid } from "#db/text.ts";
 import { Fault } from "#runtime/faults.ts";
 import { readableOf } from "#runtime/operation/columns.ts";
 import type { Call } from "#runtime/operation/context.ts";
+import { isWrapped } from "#runtime/operation/field-kind.ts";
 import { foldCasing } from "#runtime/operation/input.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { words } from "#runtime/operation/rows.ts";
@@ -94,12 +95,7 @@ function tableOf({ crud }: Operation, path: string, tables: Table[]): Table | un
 
 /** The schema without its wrappers. */
 function bare(schema: z.ZodType): z.ZodType {
-  const isWrapped =
-    schema instanceof z.ZodOptional ||
-    schema instanceof z.ZodNullable ||
-    schema instanceof z.ZodDefault ||
-    schema instanceof z.ZodPrefault;
-  return isWrapped ? bare(schema.unwrap() as z.ZodType) : schema;
+  return isWrapped(schema) ? bare(schema.unwrap() as z.ZodType) : schema;
 }
 
 /** The schemas of an object's field: of a union, one an option. */

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { ColumnType, Form, ReadableTable } from "#db/query/readable-table.ts";
 import { type Fragment, identifier, join, raw, sql } from "#db/sql.ts";
 import { readTime } from "#db/time.ts";
+import { isWrapped } from "./field-kind.ts";
 import type { Change, Column, ColumnRules, Columns, NextOf, SchemasOf, Table } from "./table.ts";
 
 type Schema = z.ZodType;
@@ -206,9 +207,7 @@ export function readableOf(table: Table): ReadableTable {
 
 /** The form of the values of an enum: one of them, in any case. */
 function formOf(schema: z.ZodType): Form | undefined {
-  if (schema instanceof z.ZodNullable || schema instanceof z.ZodOptional || schema instanceof z.ZodDefault) {
-    return formOf(schema.unwrap() as z.ZodType);
-  }
+  if (isWrapped(schema)) return formOf(schema.unwrap() as z.ZodType);
   if (!(schema instanceof z.ZodEnum)) return undefined;
   return formOfValues(schema.options.map(String));
 }
@@ -242,7 +241,7 @@ export function inputOf(table: Table, verb: "create" | "update"): Record<string,
 /** Optional, and without its default: an update changes only the fields that it names. */
 function partial(schema: z.ZodType): z.ZodType {
   let inner = schema;
-  while (inner instanceof z.ZodDefault || inner instanceof z.ZodOptional) inner = inner.unwrap() as z.ZodType;
+  while (isWrapped(inner) && !(inner instanceof z.ZodNullable)) inner = inner.unwrap() as z.ZodType;
   const optional = inner.optional();
   // A description belongs to its own schema, and unwrapping loses it.
   return schema.description ? optional.describe(schema.description) : optional;
@@ -250,9 +249,7 @@ function partial(schema: z.ZodType): z.ZodType {
 
 /** The column type that a schema stands for, for filters and casts. */
 export function columnType(schema: z.ZodType): ColumnType {
-  if (schema instanceof z.ZodNullable || schema instanceof z.ZodOptional || schema instanceof z.ZodDefault) {
-    return columnType(schema.unwrap() as z.ZodType);
-  }
+  if (isWrapped(schema)) return columnType(schema.unwrap() as z.ZodType);
   if (schema instanceof z.ZodPipe) return columnType(schema.in as z.ZodType);
   if (schema instanceof z.ZodUUID) return "uuid";
   if (schema instanceof z.ZodISODateTime) return "timestamptz";

@@ -1,14 +1,20 @@
 import { z } from "zod";
 
+type Wrapper = z.ZodOptional | z.ZodNullable | z.ZodDefault | z.ZodPrefault;
+
+/** Whether the schema only adds a value to another one: nothing, null or a default. */
+export const isWrapped = (schema: z.ZodType): schema is Wrapper =>
+  schema instanceof z.ZodOptional ||
+  schema instanceof z.ZodNullable ||
+  schema instanceof z.ZodDefault ||
+  schema instanceof z.ZodPrefault;
+
 /** The text form of a field's value, on the command line or in an address. `choice` is on or off, or a word. */
 export type FieldKind = "text" | "number" | "boolean" | "choice" | "list" | "json";
 
 /** The kind of a field, by its schema. */
 export function kindOf(schema: z.ZodType): FieldKind {
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault) {
-    return kindOf(schema.unwrap() as z.ZodType);
-  }
-  if (schema instanceof z.ZodPrefault) return kindOf(schema.unwrap() as z.ZodType);
+  if (isWrapped(schema)) return kindOf(schema.unwrap() as z.ZodType);
   if (schema instanceof z.ZodPipe) return kindOf(schema.in as z.ZodType);
   if (schema instanceof z.ZodBoolean) return "boolean";
   if (schema instanceof z.ZodUnion && schema.options.some((option) => option instanceof z.ZodBoolean))

@@ -2,6 +2,7 @@ import { basename } from "node:path";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { FAULTS } from "#runtime/faults.ts";
+import { inputOf } from "#runtime/operation/columns.ts";
 import type { Job } from "#runtime/operation/job.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import type { Table } from "#runtime/operation/table.ts";
@@ -181,4 +182,11 @@ test("every job has a number of tries and, if it is scheduled, a cron pattern", 
     if (job.every !== undefined)
       expect(job.every.trim().split(/\s+/).length, job.name).toBeGreaterThanOrEqual(5);
   }
+});
+
+test("an update changes only what it names: no field of a table comes with a default of its own", () => {
+  const changed = [...CATALOG.tables.values()].flatMap((table) =>
+    Object.keys(z.object(inputOf(table, "update")).parse({})).map((field) => `${table.name}.${field}`),
+  );
+  expect(changed).toEqual([]);
 });

@@ -295,7 +295,14 @@ describe.runIf(browser)("in a browser", () => {
     const instant = await game("instant_win", { cost: { type: "ticket" }, own_free_entry: true });
     const { play_id } = await place.play(card, player);
     await place.claim(play_id, player);
+    const { share } = await place.call("create_share_link", {
+      playerId: player,
+      network: "whatsapp",
+      contentType: "game",
+      contentId: wheel,
+    });
     urls = {
+      share: share.share_url.replace(service.internals.config.baseUrl, service.baseUrl),
       list: games,
       wheel: `${games}/${wheel}`,
       card: `${games}/${card}`,
@@ -308,7 +315,7 @@ describe.runIf(browser)("in a browser", () => {
     };
   });
 
-  test.each(["default", "noir"])(
+  test.each(Object.keys(THEMES))(
     "every page in the theme %s: no violation, no complaint, nothing cut off",
     async (theme) => {
       if (theme !== "default") await place.call("set_property_theme", THEMES[theme]!);
@@ -320,7 +327,7 @@ describe.runIf(browser)("in a browser", () => {
         }
       });
     },
-    // Four looks at nine pages: 5 s of a free processor.
+    // Four looks at ten pages: 5 s of a free processor.
     60_000,
   );
 

@@ -1,5 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { unsubscribeLinks } from "#tools/preferences/links.ts";
 import { dayAndNight, inspect, openBrowser, type Screen, smallTargets, visit } from "./browser.ts";
 import { type Casino, FREE_PLAY, openCasino, THEMES } from "./casino.ts";
 
@@ -46,6 +47,11 @@ beforeAll(async () => {
   await casino.send({ ...FREE_PLAY, inbox: { ...FREE_PLAY.inbox, pinned: true } });
   const { items } = await service.call("show_inbox", { playerId }, service.tenant.id);
   messages = items.map(({ id }: { id: string }) => id);
+  const [send] = await service.database.db.asProperty(
+    service.tenant.id,
+    (sql) =>
+      sql<{ id: string }[]>`select id from campaign_sends where property_id = ${service.tenant.id} limit 1`,
+  );
   const empty = await service.call(
     "create_player",
     { player_id: "new", email: "new@example.com", phone: "+17025550111" },
@@ -54,6 +60,11 @@ beforeAll(async () => {
   Object.assign(pages, {
     inbox: casino.inbox,
     message: `${casino.inbox}/${messages[0]}`,
+    archive: `${casino.inbox}?folder=archive`,
+    unsubscribe: unsubscribeLinks(service.internals.config)(service.tenant.id, send!.id).replace(
+      service.internals.config.baseUrl,
+      service.baseUrl,
+    ),
     empty: await casino.link("inbox", empty.id),
     preferences: await casino.link("preferences", empty.id),
     push: await casino.link("push", empty.id),
