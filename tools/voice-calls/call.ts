@@ -22,6 +22,8 @@ export interface StoredCall {
   error_code: string | null;
   /** Seconds since the answer. */
   age: number | null;
+  /** Seconds between its writing and the time by which it must be over; null without such a time. */
+  open_seconds: number | null;
   /** The time by which the call must be over has come. */
   is_late: boolean;
 }
@@ -75,6 +77,7 @@ export async function findCall(
   const [call] = await sql<StoredCall[]>`
     select id, send_id, campaign_id, player_id, provider_id, status, outcome, answered_by, script, state, transcript,
       disclosed_at, error_code, extract(epoch from clock_timestamp() - started_at)::double precision as age,
+      extract(epoch from latest - created_at)::double precision as open_seconds,
       coalesce(latest <= clock_timestamp(), false) as is_late
     from voice_calls where property_id = ${property.id} and send_id = ${sendId}
     ${lock ? sql`for no key update` : sql``}`;

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Notice } from "#runtime/channels/provider/channel.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import type { CallOutcome } from "#tools/voice/engine/engine.ts";
+import type { TranscriptLine } from "#tools/voice/engine/transcript.ts";
 import type { StoredCall } from "./call.ts";
 import { emitCallEvents } from "./events.ts";
 
@@ -50,6 +51,21 @@ export async function priceCall({ sql, property }: Tenant, id: string): Promise<
     where c.property_id = ${property.id} and c.id = ${id} and c.provider = 'conversation-relay'
       and c.status = 'ended' and c.started_at is not null and c.seconds is not null
       and p.property_id = ${property.id} and p.id = c.provider_id and p.unit_price is not null`;
+}
+
+/**
+ * Notes a stop in a call that is over: it was said over our last words, or a vendor told it later. `line` is new in the
+ * transcript. An abandoned call stays one by law.
+ */
+export async function endStopped(
+  { sql, property }: Tenant,
+  { id }: Pick<StoredCall, "id">,
+  line: TranscriptLine | null,
+): Promise<void> {
+  await sql`
+    update voice_calls c set outcome = case when c.outcome = 'abandoned' then c.outcome else 'opted_out' end,
+      answered_by = 'human', transcript = c.transcript || ${line === null ? [] : [line]}::jsonb, updated_at = now()
+    where c.property_id = ${property.id} and c.id = ${id} and c.status = 'ended'`;
 }
 
 /** Ends a locked call, once. Answers the notice by which its send is settled. */

@@ -3,10 +3,12 @@ import type { Context } from "#runtime/operation/context.ts";
 import { verdictsOn } from "#tools/compliance/verdicts.ts";
 import { keywordsOf } from "#tools/sms/keywords.ts";
 import { type CallOutcome, type Heard, nextStep, type Step } from "#tools/voice/engine/engine.ts";
-import { stopReader } from "#tools/voice/engine/heard.ts";
-import { ourLines, theirLines } from "#tools/voice/engine/transcript.ts";
+import { hasStopKey, type IsStop, stopReader } from "#tools/voice/engine/heard.ts";
+import { ourLines, secondsToSay, theirLines } from "#tools/voice/engine/transcript.ts";
+import { longestCall, voiceLaws } from "#tools/voice/law/law.ts";
+import { LISTEN_SECONDS } from "#tools/voice/problems.ts";
 import { findCall, type StoredCall, settleCallsLater } from "./call.ts";
-import { endCall } from "./end.ts";
+import { endCall, endStopped } from "./end.ts";
 import { emitCallEvents } from "./events.ts";
 import { revokeBySpeech } from "./stop.ts";
 
@@ -37,15 +39,19 @@ export async function hear(
   // A revocation locks players first, as every other writer does.
   await lockPlayer(context, seen);
   const call = await findCall(context, sendId, { lock: true });
-  if (!call?.script || !call.state || call.status === "ended") return { ...NOTHING, act: "end" };
+  if (!call?.script || !call.state) return { ...NOTHING, act: "end" };
+  const isStop = stopReader(await keywordsOf(context));
+  const stops = asksToStop(heard, isStop);
+  if (call.status === "ended") return afterTheEnd(context, call, heard, stops);
   const barred = heard.kind === "person" ? await isBarred(context, call) : false;
   if (barred) return { ...NOTHING, act: "end", notices: await endCall(context, call, "barred") };
-  const isStop = stopReader(await keywordsOf(context));
-  const actual: Heard =
-    call.answered_by === "machine" && call.state.phase === "talking" && heard.kind !== "hung_up"
-      ? { kind: "machine" }
-      : heard;
-  const step = nextStep(call.script, call.state, actual, isStop);
+  // A carrier may take a person for a machine. A stop counts all the same.
+  const isMachine = call.answered_by === "machine" && call.state.phase === "talking";
+  const actual: Heard = isMachine && !stops && heard.kind !== "hung_up" ? { kind: "machine" } : heard;
+  const next = nextStep(call.script, call.state, actual, isStop);
+  const step = (await fits(context, call, next))
+    ? next
+    : nextStep(call.script, call.state, { kind: "time_up" }, isStop);
   await store(context, call, actual, step, providerCallId);
   if (step.act === "none") return NOTHING;
   const notices = step.outcome === null ? [] : await endCall(context, call, step.outcome);
@@ -57,6 +63,40 @@ export async function hear(
     ),
     notices,
   };
+}
+
+/** About the time of the last sentence, and of the seconds that a carrier lets a phone ring longer than it is told. */
+const CLOSING_SECONDS = 15;
+
+/** Whether the words, and the number behind them, can be said before the vendor cuts the call. */
+async function fits(context: Context, call: StoredCall, { state, say, act }: Step): Promise<boolean> {
+  if (call.state?.phase !== "talking" || act === "stop" || say.length === 0) return true;
+  const laws = await voiceLaws(context);
+  const open = call.open_seconds ?? Number.POSITIVE_INFINITY;
+  const most = Math.min(laws.most_call_seconds, open - longestCall({ ...laws, most_call_seconds: 0 }));
+  const words = say.reduce((sum, { text }) => sum + secondsToSay(text), 0);
+  const listening = state.phase === "over" ? 0 : LISTEN_SECONDS;
+  return (call.age ?? 0) + words + listening + CLOSING_SECONDS <= most;
+}
+
+function asksToStop(heard: Heard, isStop: IsStop): boolean {
+  if (heard.kind === "keys") return hasStopKey(heard.keys);
+  return heard.kind === "speech" && isStop(heard.text);
+}
+
+/** A call is over as soon as its last words are stored. The person still hears them, and may stop all calls. */
+async function afterTheEnd(context: Context, call: StoredCall, heard: Heard, stops: boolean): Promise<Reply> {
+  if (heard.kind === "person") return { ...NOTHING, act: "end" };
+  const [line] = theirLines(heard, call.transcript.length, secondsOf(call));
+  if (!stops || !line || call.outcome === "opted_out") return NOTHING;
+  await endStopped(context, call, line);
+  await revokeBySpeech(context, call, line);
+  return { ...NOTHING, act: "end" };
+}
+
+/** Since the answer, in tenths. */
+function secondsOf({ age }: StoredCall): number {
+  return Math.round((age ?? 0) * 10) / 10;
 }
 
 async function lockPlayer({ sql, property }: Context, { player_id }: StoredCall): Promise<void> {
@@ -80,7 +120,7 @@ async function store(
   providerCallId: string | undefined,
 ): Promise<void> {
   const { sql, property } = context;
-  const at = Math.round((call.age ?? 0) * 10) / 10;
+  const at = secondsOf(call);
   const theirs = theirLines(heard, call.transcript.length, at);
   const lines = [...theirs, ...ourLines(step.say, call.transcript.length + theirs.length, at)];
   const answered = heard.kind === "person" && call.state?.phase === "ringing";

@@ -7,7 +7,7 @@ import type { CallOutcome } from "#tools/voice/engine/engine.ts";
 import { hasStopKey, isGreeting, stopReader } from "#tools/voice/engine/heard.ts";
 import type { TranscriptLine } from "#tools/voice/engine/transcript.ts";
 import { findCall, type StoredCall, settleCallsLater } from "./call.ts";
-import { endCall, priceCall } from "./end.ts";
+import { endCall, endStopped, priceCall } from "./end.ts";
 import { emitCallEvents } from "./events.ts";
 import { revokeBySpeech } from "./stop.ts";
 
@@ -15,7 +15,7 @@ export type CallNotice = Extract<Notice, { kind: "call" }>;
 
 /**
  * Writes a vendor's news into its call, in any order: an ended call stays ended, and only learns its cost and its
- * words. A stop in the words revokes, even where the vendor's agent went on. Answers the notices for the send. News of
+ * words. A stop in the words revokes, even where the vendor's agent went on. A longer transcript replaces one. Answers the notices for the send. News of
  * another provider's call changes nothing.
  */
 export async function applyCallNews(
@@ -31,13 +31,15 @@ export async function applyCallNews(
     await sql`select from players where property_id = ${property.id} and id = ${seen.player_id} for no key update`;
   }
   const call = (await findCall(context, seen.send_id, { lock: true }))!;
-  const lines = call.transcript.length > 0 ? [] : linesOf(notice);
+  const told = linesOf(notice);
+  const lines = told.length > call.transcript.length ? told : [];
   const ours = lines.flatMap(({ by, text }) => (by === "us" ? [text] : []));
   const discloses = call.script !== null && ours.length > 0 && saysOpening(call.script, ours);
   await learn(context, call, notice, { lines, discloses });
-  const stop = await stopIn(context, lines);
+  const stop = call.outcome === "opted_out" ? undefined : await stopIn(context, lines);
   if (stop) await revokeBySpeech(context, call, stop);
   if (notice.state !== "ended") return [];
+  if (stop && call.status === "ended") await endStopped(context, call, null);
   if (call.status === "ended" && notice.seconds !== undefined && notice.cost === undefined)
     await priceCall(context, call.id);
   return endCall(context, call, stop ? "opted_out" : outcomeOf(call, notice, { lines, discloses }));
@@ -65,7 +67,7 @@ interface Told {
 async function learn(
   context: Context,
   call: StoredCall,
-  { state, answeredBy, seconds, cost, currency, code, message, providerMessageId }: CallNotice,
+  { state, result, answeredBy, seconds, cost, currency, code, message, providerMessageId }: CallNotice,
   { lines, discloses }: Told,
 ): Promise<void> {
   const { sql, property } = context;
@@ -74,7 +76,9 @@ async function learn(
   const moves = isFirst || (call.status === "ringing" && next === "in_progress");
   const isNewlyAnswered = state === "answered" && moves;
   const answered = state === "answered" || answeredBy !== undefined || lines.length > 0;
-  const length = state === "ended" ? (seconds ?? null) : null;
+  // Late news that nobody answered tells no length of a call that is over.
+  const isLength = state === "ended" && (call.status !== "ended" || result === "completed");
+  const length = isLength ? (seconds ?? null) : null;
   await sql`
     with clock as materialized (select statement_timestamp() as moment)
     update voice_calls c set

@@ -19,7 +19,8 @@ export const CALL_PACE: CallPace = { secondMs: 1_000, listenMs: LISTEN_SECONDS *
 
 /** More waiting frames than a person can cause. */
 const MOST_WAITING = 100;
-const NORMAL = new Set([1000, 1001]);
+/** 1005: closed in order, without a code. */
+const NORMAL = new Set([1000, 1001, 1005]);
 
 /** Speaks with one WebSocket until the call is over. Each step is stored before its words are said. */
 export function converse(service: Service, line: Line, socket: WebSocket, pace: CallPace): void {
@@ -37,8 +38,9 @@ export function converse(service: Service, line: Line, socket: WebSocket, pace: 
     timer.unref();
   };
   const step = async (heard: Heard) => {
-    if (isOver) return;
-    clearTimeout(timer);
+    // Over our last words a person may still stop all calls.
+    if (isOver && heard.kind !== "keys" && heard.kind !== "speech") return;
+    if (!isOver) clearTimeout(timer);
     const { say, act, opening: sentences } = await hearOn(service, line, heard, callSid);
     if (act === "none") return;
     if (act === "end") isOver = true;

@@ -89,7 +89,8 @@ function noticesOf(report: AgentReport | null, at: number): Notice[] {
   if (!report || report.callId === "") return [];
   const { callId, sendId, event, news } = report;
   const about = {
-    eventId: `${callId}:${event}`,
+    // A report with more words is another report.
+    eventId: `${callId}:${event}:${news.lines?.length ?? 0}`,
     at: new Date(at).toISOString(),
     providerMessageId: callId,
     ...(sendId !== "" && { sendId }),

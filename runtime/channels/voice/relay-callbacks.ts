@@ -81,7 +81,7 @@ export function parse(_: RelaySettings, { url, body, at: now }: CallbackRequest)
   const result = RESULTS[status];
   if (result) {
     const code = form.get("SipResponseCode");
-    const seconds = Number(form.get("CallDuration") ?? "0");
+    const seconds = Number(form.get("CallDuration") ?? Number.NaN);
     return [
       {
         ...about,

@@ -128,7 +128,8 @@ export interface Phone {
   send(frame: object | string): void;
   /** Resolves when we have said so many sentences. */
   heard(count: number): Promise<string[]>;
-  hangUp(): Promise<void>;
+  /** `null`: the network closes without a code. */
+  hangUp(code?: number | null): Promise<void>;
   /** The network breaks. */
   drop(): void;
   closed: Promise<number>;
@@ -182,8 +183,8 @@ export async function pickUp(here: string, call: Placed, headers?: Record<string
       said.length >= count
         ? Promise.resolve([...said])
         : new Promise((done) => waiting.push({ count, done })),
-    hangUp: async () => {
-      socket.close(1000);
+    hangUp: async (code = 1000) => {
+      socket.close(code ?? undefined);
       if (socket.readyState !== socket.CLOSED) await once(socket, "close");
     },
     drop: () => socket.terminate(),

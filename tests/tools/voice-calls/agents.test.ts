@@ -122,6 +122,32 @@ test.each(KINDS)("a stop in the words that %s reports revokes, whatever its agen
   expect(await scenario.stats(campaign)).toMatchObject({ unsubscribed: 1 });
 });
 
+test.each(KINDS)("a stop that only a second report of %s has revokes once", async (kind) => {
+  const { playerId, campaign, tell } = await placed(kind);
+  const begun: Line[] = [
+    ["us", OPENING],
+    ["them", "Hello?"],
+  ];
+  await tell(begun, "spoke");
+  expect(await row()).toMatchObject({ outcome: "completed" });
+  const whole: Line[] = [...begun, ["them", "Stop calling me"]];
+  await tell(whole, "spoke");
+  const call = await row();
+  expect(call).toMatchObject({ status: "ended", outcome: "opted_out" });
+  expect(call.transcript).toHaveLength(3);
+  const asking = { propertyId: scenario.id, channel: "voice", playerId };
+  expect((await scenario.call("compliance_check", asking)).allowed).toBe(false);
+  expect(await scenario.stats(campaign)).toMatchObject({ unsubscribed: 1 });
+  const revocations = () =>
+    scenario.query(
+      (sql) => sql`select id from consent_records where property_id = ${scenario.id} and action = 'revoked'`,
+    );
+  const before = await revocations();
+  await tell([...whole, ["us", "Goodbye."]], "spoke");
+  expect((await row()).transcript).toHaveLength(4);
+  expect(await revocations()).toEqual(before);
+});
+
 test.each(KINDS)("an agent of %s that does not say who calls has abandoned the person", async (kind) => {
   const { campaign, tell } = await placed(kind);
   await tell(

@@ -7,6 +7,7 @@ import {
   type Carrier,
   CREDENTIALS,
   carrierApis,
+  type Phone,
   type Placed,
   pickUp,
   report,
@@ -18,6 +19,7 @@ let service: TestService;
 let scenario: CallScenario;
 const placed: Placed[] = [];
 let refusal: (() => Response) | undefined;
+const pace = { secondMs: 1, listenMs: 400 };
 const apis = setupServer(
   http.all("http://127.0.0.1*", passthrough),
   ...carrierApis(placed, () => refusal?.()),
@@ -25,7 +27,7 @@ const apis = setupServer(
 
 beforeAll(async () => {
   apis.listen({ onUnhandledFrame: "error" });
-  service = await startService({ baseUrl: BASE_URL }, { callPace: { secondMs: 1, listenMs: 400 } });
+  service = await startService({ baseUrl: BASE_URL }, { callPace: pace });
 });
 afterAll(async () => {
   apis.close();
@@ -34,6 +36,7 @@ afterAll(async () => {
 beforeEach(async () => {
   placed.length = 0;
   refusal = undefined;
+  pace.secondMs = 1;
   scenario = await callScenario(service);
 });
 
@@ -354,4 +357,84 @@ test("a person who speaks over the opening hears it once more, and not for ever"
   phone.press("9");
   await phone.ended;
   expect(phone.said).toHaveLength(9);
+});
+
+const isAllowed = async (playerId: string) =>
+  (await scenario.call("compliance_check", { propertyId: scenario.id, channel: "voice", playerId })).allowed;
+
+const STOPS: [string, (phone: Phone) => void][] = [
+  ["the key 9", (phone) => phone.press("9")],
+  ["words", (phone) => phone.say("Stop calling me")],
+];
+
+test.each(STOPS)("a person whom the carrier takes for a machine stops the calls by %s", async (_, stop) => {
+  const { playerId, call: one } = await call();
+  const phone = await pickUp(service.baseUrl, one);
+  await phone.heard(3);
+  await report(service.baseUrl, one, { AnsweredBy: "machine_start" });
+  stop(phone);
+  await phone.ended;
+  expect(phone.said).toHaveLength(3);
+  expect(await row()).toMatchObject({ outcome: "opted_out", answered_by: "human" });
+  expect(await isAllowed(playerId)).toBe(false);
+});
+
+test.each(STOPS)("a stop by %s is taken while the last words of a call are spoken", async (_, stop) => {
+  const turns = [{ id: "only", say: "You have free play." }];
+  const {
+    playerId,
+    campaign,
+    call: one,
+  } = await call("twilio", {
+    voice_script: { callback_number: "+18005550100", turns },
+  });
+  // No test waits for the end of these words.
+  pace.secondMs = 60_000;
+  const phone = await pickUp(service.baseUrl, one);
+  expect((await phone.heard(4)).at(-1)).toContain("Goodbye");
+  phone.say("How nice");
+  stop(phone);
+  await phone.ended;
+  expect(phone.said).toHaveLength(4);
+  const call_ = await row();
+  expect(call_).toMatchObject({ status: "ended", outcome: "opted_out" });
+  expect(call_.transcript.at(-1)).toMatchObject({ n: 4, by: "them" });
+  expect(await isAllowed(playerId)).toBe(false);
+  expect(await scenario.stats(campaign)).toMatchObject({ delivered: 1, unsubscribed: 1 });
+});
+
+test("a call that would pass its longest time says the number and ends", async () => {
+  const { call: one } = await call();
+  const phone = await pickUp(service.baseUrl, one);
+  await phone.heard(3);
+  await scenario.query(
+    (sql) =>
+      sql`update voice_calls set started_at = started_at - interval '290 seconds' where property_id = ${scenario.id}`,
+  );
+  phone.say("tell me more");
+  await phone.ended;
+  expect(phone.said.slice(3)).toEqual(["You can call us at 800 555 0100. Goodbye."]);
+  expect(await row()).toMatchObject({ outcome: "time_up" });
+});
+
+test("a line that its carrier closes without a code is a person who hung up", async () => {
+  const { call: one } = await call();
+  const phone = await pickUp(service.baseUrl, one);
+  await phone.heard(3);
+  await phone.hangUp(null);
+  await expect.poll(row).toMatchObject({ status: "ended", outcome: "hung_up" });
+});
+
+test("a carrier's late news changes no length and no cost of a call that is over", async () => {
+  const { call: one } = await call();
+  const phone = await pickUp(service.baseUrl, one);
+  await phone.heard(3);
+  phone.press("2");
+  await phone.ended;
+  await report(service.baseUrl, one, { CallStatus: "completed", CallDuration: "61" });
+  for (const CallStatus of ["busy", "no-answer", "ringing"])
+    await report(service.baseUrl, one, { CallStatus, CallDuration: "0" });
+  await report(service.baseUrl, one, { CallStatus: "canceled" });
+  await report(service.baseUrl, one, { CallStatus: "completed", Other: "kind" });
+  expect(await row()).toMatchObject({ outcome: "completed", seconds: 61, cost: 0.2 });
 });

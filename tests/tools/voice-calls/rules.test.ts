@@ -238,7 +238,7 @@ test("a journey calls by a message node, and a simulated call is not sent", asyn
 });
 
 test.each([
-  ["en", ["stop", "please stop calling me", "nine", "don't call me again"]],
+  ["en", ["stop", "please stop calling me", "nine", "don't call me again", "no more calls please"]],
   ["es", ["alto", "no me llamen más", "dejen de llamarme", "nueve"]],
   ["fr", ["arrêt", "ne m'appelez plus", "arrêtez de m'appeler", "neuf"]],
   ["de", ["Stopp", "Stopp, bitte", "Rufen Sie mich nicht mehr an", "hören Sie auf", "drücken neun"]],
