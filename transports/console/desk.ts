@@ -40,3 +40,8 @@ export interface Desk {
   file(operation: string, input?: object): Promise<Response>;
   list(table: string, input?: object): Promise<Rows>;
 }
+
+/** Whether the person manages people and limits. */
+export function isAdmin({ role }: Desk): boolean {
+  return role === "admin" || role === "platform_admin";
+}

@@ -120,7 +120,7 @@ describe("an analyst", () => {
     for (const path of [
       ...["", "/campaigns", "/journeys", "/segments", "/templates", "/players", "/imports", "/records"],
       ...["/settings", "/settings/property", "/settings/hours", "/settings/caps", "/settings/theme"],
-      ...["/settings/keys", "/settings/people"],
+      ...["/settings/keys", "/settings/limits", "/settings/people"],
     ]) {
       const { status, text } = await one.get(`/console${path}`);
       expect([path, status]).toEqual([path, 200]);

@@ -93,6 +93,7 @@ beforeAll(async () => {
     caps: "/console/settings/caps",
     theme: "/console/settings/theme",
     keys: "/console/settings/keys",
+    limits: "/console/settings/limits",
     people: "/console/settings/people",
     records: "/console/records",
     table: "/console/records/players",

@@ -48,6 +48,51 @@ describe("the people of a property", () => {
   });
 });
 
+describe("the limits above which people approve", () => {
+  const path = "/console/settings/limits";
+
+  test("are set by an admin, and hold for what keys do", async () => {
+    const admin = await signedIn({ role: "admin" });
+    expect((await admin.get("/console/approvals")).text).toContain(`href="${path}"`);
+    const fields = {
+      approval_over_players: "12",
+      approval_over_cost: "2.5",
+      approval_four_eyes: "on",
+      approval_growth_percent: "10",
+    };
+    expect((await admin.post(path, fields)).location).toBe(path);
+    const property = await setLimits();
+    expect(property).toMatchObject({
+      approval_over_players: 12,
+      approval_over_cost: 2.5,
+      approval_four_eyes: "on",
+      approval_growth_percent: 10,
+    });
+    const wrong = await admin.post(path, { ...fields, approval_over_players: "-1" });
+    expect([wrong.status, wrong.text.includes('id="approval_over_players-wrong"')]).toEqual([400, true]);
+    expect(await setLimits()).toEqual(property);
+    const none = { approval_over_players: "", approval_over_cost: "", approval_four_eyes: "off" };
+    await admin.post(path, { ...none, approval_growth_percent: "25" });
+    expect(await setLimits()).toMatchObject({ approval_over_players: null, approval_over_cost: null });
+  });
+
+  test.each(["manager", "analyst"] as const)("are seen by a %s, who changes none", async (role) => {
+    const one = await signedIn({ role });
+    const { text } = await one.get(path);
+    expect(text).toContain("An admin sets the limits above which people approve.");
+    expect(text).not.toContain(`action="${path}"`);
+    const before = await setLimits();
+    const fields = { approval_four_eyes: "off", approval_growth_percent: "99" };
+    expect((await one.post(path, fields)).status).toBe(403);
+    expect(await setLimits()).toEqual(before);
+  });
+
+  async function setLimits() {
+    const { id } = service.tenant;
+    return service.call("get_property", { propertyId: id }, id);
+  }
+});
+
 describe("the logo of a property", () => {
   const upload = async (one: Awaited<ReturnType<typeof signedIn>>, bytes: Uint8Array, token?: string) => {
     const { text } = await one.get("/console/settings/theme");

@@ -1,5 +1,5 @@
 import { html } from "hono/html";
-import type { Desk, Row } from "#transports/console/desk.ts";
+import { type Desk, isAdmin, type Row } from "#transports/console/desk.ts";
 import { consolePage, tableOf } from "#transports/console/frame.ts";
 import { onward } from "#transports/console/paging.ts";
 import { redirect } from "#transports/console/signed-out.ts";
@@ -39,7 +39,7 @@ export async function approvalsPage(desk: Desk): Promise<Response> {
   const lines = rows.map(isDecided ? decidedRow(property.timezone) : waitingRow(property.timezone));
   const empty = isDecided
     ? html`<p>${say().approvals.nothingHasBeenDecidedYet}</p>`
-    : html`<p>${say().approvals.nothingWaitsForYou}</p><p>${limitsOf(desk)} <a href="/docs/agents">${say().approvals.theGuideToAgents}</a> ${say().approvals.saysHow}</p>`;
+    : html`<p>${say().approvals.nothingWaitsForYou}</p><p>${limitsOf(desk)}${isAdmin(desk) ? html` <a href="/console/settings/limits">${say().limits.setThem}</a>.` : ""} <a href="/docs/agents">${say().approvals.theGuideToAgents}</a> ${say().approvals.saysHow}</p>`;
   const other = isDecided
     ? html`<a href="${PART}">${say().approvals.whatWaits}</a>`
     : html`<a href="${PART}?show=decided">${say().approvals.whatWasDecided}</a>`;

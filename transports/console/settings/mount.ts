@@ -2,6 +2,7 @@ import type { Desk } from "#transports/console/desk.ts";
 import { mountDesk } from "#transports/console/mount-desk.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
 import { createKey, keysPage, revokeKey } from "./keys.ts";
+import { limitsPage, saveLimits } from "./limits.ts";
 import { removeLogo, replaceLogo } from "./logo.ts";
 import { changeRole, invitePerson, peoplePage, removePerson, withdrawInvitation } from "./people.ts";
 import { propertyPage, saveProperty } from "./property.ts";
@@ -37,6 +38,8 @@ export function mountSettings(mounting: Mounting): void {
   get("/keys", (desk) => keysPage(desk));
   post("/keys", createKey);
   post("/keys/:id/revoke", revokeKey);
+  get("/limits", (desk) => limitsPage(desk));
+  post("/limits", saveLimits);
   get("/people", (desk) => peoplePage(desk));
   post("/people", invitePerson);
   post("/people/:id/role", changeRole);

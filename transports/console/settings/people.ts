@@ -1,5 +1,5 @@
 import { html } from "hono/html";
-import type { Desk } from "#transports/console/desk.ts";
+import { type Desk, isAdmin } from "#transports/console/desk.ts";
 import {
   actButton,
   askButton,
@@ -131,8 +131,6 @@ function removedNote(email: string, keys: readonly Key[]): Html {
       : html` <a href="${PART}/keys">${say().settings.revokeTheKeys}</a> ${say().settings.keysMade(keys.map(({ name, key_prefix }) => `${name} (${key_prefix}…)`).join(", "))}`;
   return html`<p class="said" role="status">${say().settings.hasNoAccess(email, made)}</p>`;
 }
-
-const isAdmin = ({ role }: Desk) => role === "admin" || role === "platform_admin";
 
 function invitationForm(desk: Desk, filled: Filled): Html {
   return html`<h2>${say().settings.inviteAPerson}</h2>${formOf(desk, {

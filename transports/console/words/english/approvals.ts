@@ -25,7 +25,7 @@ export const approvals = {
   argumentsCall: "The arguments of the call",
   untilThen: (time: Part) => html`, waits until ${time}`,
   noLimits:
-    "This property has no limits, so agents act without approval. An admin sets approval_over_players or approval_over_cost.",
+    "This property has no limits, so agents act without approval. An admin sets them in the settings.",
   overPlayers: (players: Shown) => `${players} players`,
   overCost: (cost: Shown) => `a cost of ${cost}`,
   limits: (limits: Shown) => `What agents and keys do above ${limits} in 24 hours comes here first.`,

@@ -4,6 +4,7 @@ import { compliance } from "./compliance.ts";
 import { general } from "./general.ts";
 import { imports } from "./imports.ts";
 import { journeys } from "./journeys.ts";
+import { limits } from "./limits.ts";
 import { nouns } from "./nouns.ts";
 import { now } from "./now.ts";
 import { players } from "./players.ts";
@@ -22,17 +23,24 @@ type Labels = Readonly<Record<string, string>>;
 /** How hours are counted: 8:05 PM, or 20:05. */
 type HourCycle = "h12" | "h23";
 
-/** All words of the console. Codes and names of fields are English words already, so they need no labels. */
+/** All words of the console. Most codes and names of fields are English words already, and need no label. */
 export const english = {
   locale: "en-US",
   hourCycle: "h12" as HourCycle,
-  labels: {} as Labels,
+  labels: {
+    adt: "ADT",
+    dnc: "do-not-call list",
+    loyaltyvip: "inbox",
+    phone_e164: "phone, E.164",
+    sms: "SMS",
+  } as Labels,
   approvals,
   campaigns,
   compliance,
   general,
   imports,
   journeys,
+  limits,
   nouns,
   now,
   players,

@@ -124,6 +124,10 @@ export const settings = {
     caps: { title: "Caps", about: "The most messages that a player gets in a time" },
     theme: { title: "Theme", about: "Colours, name and language of the pages that players see" },
     keys: { title: "API keys", about: "Credentials of programs and agents" },
+    limits: {
+      title: "Approval limits",
+      about: "Above how many players or what cost people approve what agents do",
+    },
     people: { title: "People", about: "Who may sign in, and what each may do" },
   },
   units: { hour: "hours", day: "days", week: "weeks" },

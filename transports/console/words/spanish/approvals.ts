@@ -26,7 +26,7 @@ export const approvals: Words["approvals"] = {
   argumentsCall: "Los argumentos de la llamada",
   untilThen: (time: Part) => html`, espera hasta el ${time}`,
   noLimits:
-    "Esta propiedad no tiene límites: los agentes actúan sin aprobación. Un administrador los fija con approval_over_players o approval_over_cost.",
+    "Esta propiedad no tiene límites: los agentes actúan sin aprobación. Un administrador los fija en la configuración.",
   overPlayers: (players: Shown) => `${players} jugadores`,
   overCost: (cost: Shown) => `un costo de ${cost}`,
   limits: (limits: Shown) =>

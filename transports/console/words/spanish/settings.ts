@@ -130,6 +130,10 @@ export const settings: Words["settings"] = {
     },
     theme: { title: "Tema", about: "Colores, nombre e idioma de las páginas que ven los jugadores" },
     keys: { title: "Claves de API", about: "Credenciales de programas y agentes" },
+    limits: {
+      title: "Límites de aprobación",
+      about: "Desde cuántos jugadores o qué costo aprueban personas lo que hacen los agentes",
+    },
     people: { title: "Personas", about: "Quién puede iniciar sesión y qué puede hacer cada uno" },
   },
   units: { hour: "horas", day: "días", week: "semanas" },

@@ -6,6 +6,7 @@ import { general } from "./general.ts";
 import { imports } from "./imports.ts";
 import { journeys } from "./journeys.ts";
 import { labels } from "./labels/labels.ts";
+import { limits } from "./limits.ts";
 import { nouns } from "./nouns.ts";
 import { now } from "./now.ts";
 import { players } from "./players.ts";
@@ -30,6 +31,7 @@ export const spanish: Words = {
   general,
   imports,
   journeys,
+  limits,
   nouns,
   now,
   players,
