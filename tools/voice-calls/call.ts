@@ -11,6 +11,8 @@ export interface StoredCall {
   send_id: string;
   campaign_id: string | null;
   player_id: string | null;
+  /** Stands for a person whose data was erased. */
+  anon_id: string | null;
   provider_id: string | null;
   status: "queued" | "ringing" | "in_progress" | "ended" | "unknown";
   outcome: CallOutcome | null;
@@ -75,7 +77,7 @@ export async function findCall(
   { lock = false }: { lock?: boolean } = {},
 ): Promise<StoredCall | undefined> {
   const [call] = await sql<StoredCall[]>`
-    select id, send_id, campaign_id, player_id, provider_id, status, outcome, answered_by, script, state, transcript,
+    select id, send_id, campaign_id, player_id, anon_id, provider_id, status, outcome, answered_by, script, state, transcript,
       disclosed_at, error_code, extract(epoch from clock_timestamp() - started_at)::double precision as age,
       extract(epoch from latest - created_at)::double precision as open_seconds,
       coalesce(latest <= clock_timestamp(), false) as is_late

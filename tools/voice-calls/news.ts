@@ -15,15 +15,16 @@ export type CallNotice = Extract<Notice, { kind: "call" }>;
 
 /**
  * Writes a vendor's news into its call, in any order: an ended call stays ended, and only learns its cost and its
- * words. A stop in the words revokes, even where the vendor's agent went on. A longer transcript replaces one. Answers the notices for the send. News of
- * another provider's call changes nothing.
+ * words. A stop in the words revokes, even where the vendor's agent went on. A longer transcript replaces one. The words
+ * of a person whose data was erased are not kept. Answers the notices for the send. News of another provider's call
+ * changes nothing.
  */
 export async function applyCallNews(
   context: Context,
   providerId: string,
-  notice: CallNotice,
+  news: CallNotice,
 ): Promise<Notice[]> {
-  const sendId = notice.sendId ?? (await sendOf(context, providerId, notice.providerMessageId));
+  const sendId = news.sendId ?? (await sendOf(context, providerId, news.providerMessageId));
   const seen = sendId === undefined ? undefined : await findCall(context, sendId);
   if (!seen || seen.provider_id !== providerId) return [];
   const { sql, property } = context;
@@ -31,6 +32,7 @@ export async function applyCallNews(
     await sql`select from players where property_id = ${property.id} and id = ${seen.player_id} for no key update`;
   }
   const call = (await findCall(context, seen.send_id, { lock: true }))!;
+  const notice = call.anon_id === null ? news : withoutPerson(news);
   const told = linesOf(notice);
   const lines = told.length > call.transcript.length ? told : [];
   const ours = lines.flatMap(({ by, text }) => (by === "us" ? [text] : []));
@@ -43,6 +45,10 @@ export async function applyCallNews(
   if (call.status === "ended" && notice.seconds !== undefined && notice.cost === undefined)
     await priceCall(context, call.id);
   return endCall(context, call, stop ? "opted_out" : outcomeOf(call, notice, { lines, discloses }));
+}
+
+function withoutPerson({ lines: _, message: __, providerMessageId: ___, ...notice }: CallNotice): CallNotice {
+  return notice;
 }
 
 async function sendOf({ sql, property }: Context, providerId: string, callId: string | undefined) {

@@ -254,6 +254,24 @@ test("a vendor that cannot be asked for a day leaves the call unknown, with an e
   expect(events).toHaveLength(1);
 });
 
+test.each(KINDS)("the words that %s reports after an erasure are not kept", async (kind) => {
+  const { playerId, tell } = await placed(kind);
+  const about = { propertyId: scenario.id, playerId, reason: "asked" };
+  await scenario.call("data_deletion", about);
+  await service.idle();
+  const lines: Line[] = [
+    ["us", OPENING],
+    ["them", "This is Zoe Smith of Elm Street"],
+  ];
+  expect(await tell(lines, "spoke")).toBe(200);
+  expect(await row()).toMatchObject({
+    status: "ended",
+    player_id: null,
+    transcript: [],
+    provider_call_id: null,
+  });
+});
+
 test("a pressed key that Retell writes into its transcript stops the calls", async () => {
   const { playerId, body } = await placed("retell");
   const whole = VENDORS.retell.recorded(body.metadata.send_id, CALL);
