@@ -45,13 +45,26 @@ export function mountDesk(
       const form = isForm ? await readForm(c, MOST_FORM_BYTES) : new URLSearchParams();
       if (isForm && !(form && hasFormToken(form, session))) return refusedPage(c);
       const found = await deskOf(mounting, c, { user: actor, session, form: form! });
-      return found === null ? nowherePage(c, actor.email, formToken(session)) : await atDesk(found, work);
+      return found === null
+        ? nowherePage(c, actor.email, formToken(session))
+        : await atDesk(found, FORMS.test(path) ? forWriters(work) : work);
     } catch (error) {
       const fault = loggedFault(service.log, error, { path: "console", requestId: "" });
       const isOver = fault.code === "invalid_credential" || fault.code === "credential_expired";
       return isOver ? toSignIn(c, [setCookie(service, "console_session", "", 0)]) : faultPage(c, fault);
     }
   });
+}
+
+/** The addresses of forms that make or change a record. */
+const FORMS = /\/(?:new|edit)$/;
+
+/** An analyst has no use for a form. */
+function forWriters(work: (desk: Desk) => Promise<Response>): (desk: Desk) => Promise<Response> {
+  return async (desk) => {
+    if (!desk.canWrite) throw new Fault("insufficient_scope");
+    return work(desk);
+  };
 }
 
 async function atDesk(desk: Desk, work: (desk: Desk) => Promise<Response>): Promise<Response> {

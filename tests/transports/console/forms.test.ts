@@ -129,6 +129,13 @@ describe("an analyst", () => {
     }
   });
 
+  test("gets no form that makes a record", async () => {
+    const one = await signedIn(service, { role: "analyst" });
+    for (const part of ["campaigns", "journeys", "segments", "templates", "imports"]) {
+      expect([part, (await one.get(`/console/${part}/new`)).status]).toEqual([part, 403]);
+    }
+  });
+
   test("changes nothing by a form of their own", async () => {
     const one = await signedIn(service, { role: "analyst" });
     for (const [path, fields] of Object.entries({

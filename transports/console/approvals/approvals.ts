@@ -61,7 +61,7 @@ export async function approvalPage(desk: Desk): Promise<Response> {
   const preview = isWaiting
     ? html`<div id="preview" data-part="${path}" aria-busy="true"><p><a class="button" href="${path}">${say().approvals.seeAsNowAndDecide}</a></p></div>`
     : recordLink(proposal);
-  const content = html`<p><a href="${PART}">${say().approvals.allThatWaits}</a></p>${said}<p>${chip(proposal.status)} ${say().approvals.proposedBy(timeOf(proposal.created_at, timezone), proposerOf(proposal), isWaiting ? html`${say().approvals.untilThen(timeOf(proposal.expires_at, timezone))}` : "")}</p>${endOf(proposal, timezone)}<h2>${say().approvals.whatItWouldDo}</h2><ul class="facts">${proposal.sentences.map((text) => html`<li>${inEnglish(text)}</li>`)}</ul><h2>${say().approvals.whyPersonAsked}</h2><ul>${proposal.reasons.map((text) => html`<li>${inEnglish(text)}</li>`)}</ul>${preview}<details><summary>${say().approvals.theCallItself}</summary><dl class="fields"><div><dt>${say().approvals.operation}</dt><dd>${proposal.tool}</dd></div><div><dt>${say().approvals.sha256WhatYouSee}</dt><dd><code>${proposal.shown_hash}</code></dd></div></dl><pre class="call" tabindex="0" role="region" aria-label="${say().approvals.argumentsCall}">${JSON.stringify(proposal.input, null, 2)}</pre></details>`;
+  const content = html`<p><a href="${PART}">${say().approvals.allThatWaits}</a></p>${said}<p>${chip(proposal.status)} ${say().approvals.proposedBy(timeOf(proposal.created_at, timezone), proposerOf(proposal), isWaiting ? html`${say().approvals.untilThen(timeOf(proposal.expires_at, timezone))}` : "")}</p>${endOf(proposal, timezone)}${factsOf(proposal)}${preview}<details><summary>${say().approvals.theCallItself}</summary><dl class="fields"><div><dt>${say().approvals.operation}</dt><dd>${proposal.tool}</dd></div><div><dt>${say().approvals.sha256WhatYouSee}</dt><dd><code>${proposal.shown_hash}</code></dd></div></dl><pre class="call" tabindex="0" role="region" aria-label="${say().approvals.argumentsCall}">${JSON.stringify(proposal.input, null, 2)}</pre></details>`;
   return consolePage(desk, { part: PART, heading: proposal.title, content, frames: true });
 }
 
@@ -78,9 +78,14 @@ export async function previewPage(desk: Desk): Promise<Response> {
     part: PART,
     above: { path: `${PART}/${proposal.id}`, name: proposal.title },
     heading: say().approvals.asItIsNow,
-    content: html`<div id="preview">${changed}${previewSection(previewed)}${actionsOf(desk, previewed)}</div>`,
+    content: html`${factsOf(proposal)}<div id="preview">${changed}${previewSection(previewed)}${actionsOf(desk, previewed)}</div>`,
     frames: true,
   });
+}
+
+/** What the call would do, and why a person is asked. */
+function factsOf({ sentences, reasons }: Previewed["proposal"]): Html {
+  return html`<h2>${say().approvals.whatItWouldDo}</h2><ul class="facts">${sentences.map((text) => html`<li>${inEnglish(text)}</li>`)}</ul><h2>${say().approvals.whyPersonAsked}</h2><ul>${reasons.map((text) => html`<li>${inEnglish(text)}</li>`)}</ul>`;
 }
 
 /** Approves or refuses, and shows the proposal as it is then. */
