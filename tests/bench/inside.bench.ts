@@ -20,7 +20,7 @@ const DEFINITION = {
   ],
 };
 
-/** What becomes of a million people inside, in one transaction: publishing with each choice, and archiving. */
+/** A million people inside, in one transaction: publishing with each choice, and archiving. */
 export default async function bench(report: Report): Promise<void> {
   const place = await openJourneys(PEOPLE);
   try {

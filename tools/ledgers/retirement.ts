@@ -13,7 +13,7 @@ export interface Retirement {
   seal_seq: number;
   /** Rows of the month that an erasure had blanked. */
   blanked: { erased_by: string; ids: string[] }[];
-  /** What the erasures that the month recorded had blanked, by ledger. */
+  /** The rows that the month's recorded erasures had blanked, by ledger. */
   erasures: { erased_by: string; blanked: unknown }[];
 }
 

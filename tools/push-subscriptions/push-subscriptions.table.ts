@@ -8,7 +8,7 @@ import { checkedEndpoint, Subscription } from "./subscription.ts";
 
 const columns = {
   player_id: createOnly(z.uuid().describe("From list_players"), { concise: true }),
-  // Whoever has the three can write to the browser, so no credential reads them.
+  // With these three anybody can write to the browser, so no credential reads them.
   endpoint: hidden(Subscription.endpoint),
   p256dh: hidden(Subscription.p256dh),
   auth: hidden(Subscription.auth),

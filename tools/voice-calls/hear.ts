@@ -17,7 +17,7 @@ export interface Reply {
   say: readonly string[];
   /** `listen`: wait for an answer. `end`: end the call after the words. `none`: nothing has changed. */
   act: "listen" | "end" | "none";
-  /** Who calls and how to stop it, where these are among the words: the person must hear both. */
+  /** The caller's name and the way to stop calls, where these are among the words: the person must hear both. */
   opening: readonly string[];
   notices: Notice[];
 }

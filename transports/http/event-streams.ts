@@ -9,7 +9,7 @@ interface Sink {
 
 export interface EventStream<S> extends Sink {
   subject: S;
-  /** What the client was told last. */
+  /** The last notice to the client. */
   last: string | null;
   spokeAt: number;
   openedAt: number;

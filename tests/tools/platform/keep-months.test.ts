@@ -186,7 +186,7 @@ test("a dropped month of the audit log leaves the chain intact, with the evidenc
   expect(await verified(tenant)).toMatchObject({ intact: true, ledgers: [{ other_secret: 0 }, {}] });
   expect(await lastAct(tenant)).toEqual({ kept: "audit_logs", month: monthName(month), rows: 8 });
 
-  // What was dropped elsewhere, or told by a forged record, is a removal still.
+  // A row that was dropped elsewhere, or told by a forged record, is a removal still.
   const [record] = await admin`select * from audit_retirements where property_id = ${tenant.id}`;
   await admin`update audit_retirements set rows = 7 where property_id = ${tenant.id}`;
   expect(await verified(tenant)).toMatchObject({

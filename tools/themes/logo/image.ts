@@ -1,4 +1,4 @@
-/** What the head of a picture says. */
+/** The words in the head of a picture. */
 export interface ImageHead {
   type: "image/png" | "image/jpeg" | "image/webp";
   width: number;

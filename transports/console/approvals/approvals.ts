@@ -83,7 +83,7 @@ export async function previewPage(desk: Desk): Promise<Response> {
   });
 }
 
-/** What the call would do, and why a person is asked. */
+/** The effect of the call, and the reasons for asking a person. */
 function factsOf({ sentences, reasons }: Previewed["proposal"]): Html {
   return html`<h2>${say().approvals.whatItWouldDo}</h2><ul class="facts">${sentences.map((text) => html`<li>${inEnglish(text)}</li>`)}</ul><h2>${say().approvals.whyPersonAsked}</h2><ul>${reasons.map((text) => html`<li>${inEnglish(text)}</li>`)}</ul>`;
 }

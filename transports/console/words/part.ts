@@ -1,8 +1,8 @@
 import type { Html } from "#transports/pages/frame/page.ts";
 
-/** What a sentence takes into a page: a text, a number or a piece of HTML. */
+/** The parts of a sentence on a page: a text, a number or a piece of HTML. */
 export type Part = Html | string | number;
-/** What a sentence takes that is a text alone. */
+/** The parts of a sentence that is a text alone. */
 export type Shown = string | number;
 /** The forms of a counted noun, by the categories of Intl.PluralRules. */
 export type Noun = Readonly<{ one: string; many?: string; other: string }>;
