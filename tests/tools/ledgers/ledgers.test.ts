@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomUUID, randomUUIDv7 } from "node:crypto";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { LEDGERS, PROPERTY_LEDGERS as NAMES, type PropertyLedger } from "#runtime/ledgers.ts";
@@ -252,7 +252,7 @@ test("a row whose transaction commits late is closed by a later seal, and none f
     const { appendRows } = await import("#runtime/ledgers.ts");
     const row = {
       property_id: tenant.id,
-      id: randomUUID(),
+      id: randomUUIDv7(),
       actor_type: "system",
       action: "late",
       client: "test",
@@ -307,7 +307,7 @@ test("the scheduled job seals every property's ledgers", async () => {
   await service.call("create_player", { email: `led${++made}@example.com` }, other.id);
   await admin`
     insert into audit_logs (property_id, id, actor_type, action, record_hash, created_at, updated_at)
-    values (${other.id}, ${randomUUID()}, 'system', 'old', 'x', now() - interval '1 hour', now() - interval '1 hour')`;
+    values (${other.id}, ${randomUUIDv7()}, 'system', 'old', 'x', now() - interval '1 hour', now() - interval '1 hour')`;
   const { enqueue } = await import("#runtime/jobs/queue.ts");
   const { default: job } = await import("#tools/ledgers/seal-ledgers.job.ts");
   await service.internals.db.asSystem((sql) => enqueue(sql, job, {}));
