@@ -9,6 +9,7 @@ import { stepSoon } from "#tools/enrollments/jobs.ts";
 import { step } from "#tools/journeys/steps/step.ts";
 import refreshSegment from "#tools/segments/refresh-segment.job.ts";
 import { runNext } from "../../support/job-runner.ts";
+import { isFull } from "../../support/proof-size.ts";
 import { openProvider } from "../../support/provider.ts";
 import { newScenario } from "../../support/scenario.ts";
 import type { TestService } from "../../support/service.ts";
@@ -52,7 +53,8 @@ export async function journeyClock(service: TestService, settings: object = {}) 
     async work<T>(work: (context: Context) => Promise<T>): Promise<T> {
       const property = await service.internals.directory.property(scenario.id);
       const about = { property: property!, transport: "job", requestId: randomUUID() } as const;
-      return workAsSystem(service.internals, about, work, { deadline: 25_000 });
+      // Before the test's own end. The whole proof's places are larger, and it runs for an hour beside other work.
+      return workAsSystem(service.internals, about, work, { deadline: isFull ? 300_000 : 25_000 });
     },
     /** A published journey. */
     async published(definition: Draft, more: object = {}): Promise<string> {
