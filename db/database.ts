@@ -16,7 +16,7 @@ import {
 import { EXPORT_SLOTS, exportSlots } from "./stream/export-slots.ts";
 import { isUuid } from "./text.ts";
 
-export type { Last, Work } from "./connection/transaction.ts";
+export type { Last, Work, Write } from "./connection/transaction.ts";
 export type { Sql } from "./sql.ts";
 
 /** The works that may share a transaction. */

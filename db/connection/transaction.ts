@@ -6,15 +6,19 @@ import {
   unlessLost,
   withDeadline,
 } from "#db/connection/open.ts";
-import { type Sql, tagOf } from "#db/sql.ts";
+import { type Fragment, query, type Sql, tagOf } from "#db/sql.ts";
 import type { Pool } from "./pool.ts";
 
+/** Makes the statements that write rows. */
+export type Write<Row> = (rows: Row[]) => Fragment[];
+
 /**
- * Leaves a statement to the round trip of the commit; nobody awaits it, and a failing one rolls everything back.
- * `locks`: the row that many transactions change. Those statements go last, in the order of the rows, so that a
- * transaction holds such a row for a short time, and no two wait for one another in a circle.
+ * Leaves a row to the round trip of the commit: one `write` gets all of its rows in the transaction, those of a whole
+ * group too, because a statement costs more than a row. A failing statement rolls everything back. `locks`: the rows
+ * are changed by many transactions. Those statements go last, so that a transaction holds such rows for a short time;
+ * `write` sorts them, so that no two wait for one another in a circle.
  */
-export type Last = (statement: PromiseLike<unknown>, locks?: string) => void;
+export type Last = <Row>(write: Write<Row>, row: Row, options?: { locks?: boolean }) => void;
 
 /** The work of a transaction. */
 export type Work<T> = (sql: Sql, last: Last) => Promise<T>;
@@ -53,30 +57,21 @@ export function transact<T>(
       () => null,
       (error: unknown) => ({ error }),
     );
-    const final: Promise<unknown>[] = [];
-    const locking: { statement: PromiseLike<unknown>; locks: string }[] = [];
-    const last: Last = (statement, locks) => {
-      if (locks !== undefined) return void locking.push({ statement, locks });
-      // Sent before this returns, and so before the commit.
-      const sent = new Promise((resolve, reject) => statement.then(resolve, reject));
-      // The connection may be lost before this is awaited, so its rejection is handled here.
-      sent.catch(() => {});
-      final.push(sent);
-    };
+    const { last, statements: lastStatements } = lastRows();
+    let final: Fragment[];
     let result: T;
     try {
       result = await settle(work(tagOf(sql), last), opened);
       // A connection that reconnected by itself has no transaction to commit.
       if (isLost()) throw new ConnectionLost();
+      final = lastStatements();
     } catch (error) {
       if (isLost()) throw error instanceof ConnectionLost ? error : new ConnectionLost({ cause: error });
       await command(sql, "rollback").then(undefined, () => {});
       throw isLost() ? new ConnectionLost({ cause: error }) : error;
     }
-    locking.sort((one, other) => (one.locks < other.locks ? -1 : 1));
-    for (const { statement } of locking) last(statement);
     // The transaction ends here in any case: after a failed statement, `commit` rolls back.
-    const failed = await Promise.all([...final, command(sql, "commit")]).then(
+    const failed = await Promise.all([...final.map((one) => query(sql, one)), command(sql, "commit")]).then(
       () => null,
       (error: unknown) => ({ error }),
     );
@@ -84,6 +79,22 @@ export function transact<T>(
     if (failed) throw failed.error;
     return result;
   });
+}
+
+/** Collects the rows that are left to the commit. */
+function lastRows() {
+  const left = new Map<unknown, { statements(): Fragment[]; rows: unknown[]; locks: boolean }>();
+  const last: Last = (write, row, { locks = false } = {}) => {
+    const known = left.get(write);
+    if (known) return void known.rows.push(row);
+    const rows = [row];
+    left.set(write, { statements: () => write(rows), rows, locks });
+  };
+  const statements = () =>
+    [...left.values()]
+      .sort((one, other) => Number(one.locks) - Number(other.locks))
+      .flatMap((one) => one.statements());
+  return { last, statements };
 }
 
 /** Milliseconds for the server; 0 means no limit. */

@@ -57,11 +57,12 @@ function idOf(result: unknown): string | null {
   return typeof result.id === "string" ? result.id : null;
 }
 
+/** An audit row with its property; null for one of the platform. */
+export type OwnedAuditRow = AuditRow & { property_id: string | null };
+
 /** The statement that writes audit rows of a property, or of the platform. */
-export function auditedRows(propertyId: string | null, rows: AuditRow[]): Fragment {
-  if (propertyId === null) return appended(PLATFORM_LEDGER, rows);
-  const owned = rows.map((row) => ({ ...row, property_id: propertyId }));
-  return appended("audit_logs", owned);
+export function auditedRows(rows: OwnedAuditRow[]): Fragment {
+  return appended(rows[0]!.property_id === null ? PLATFORM_LEDGER : "audit_logs", rows);
 }
 
 /** SHA-256 over a value's canonical JSON. */

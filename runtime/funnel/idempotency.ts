@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { isSqlState } from "#db/connection/error-code.ts";
 import type { Sql } from "#db/database.ts";
-import { type Fragment, sql } from "#db/sql.ts";
+import { type Fragment, join, sql } from "#db/sql.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 
 /** A keyed call's answer. */
@@ -57,18 +57,23 @@ export async function findRecorded(sql: Sql, { scope, key, fingerprint }: Keyed)
   return { status: row.status, body: row.body };
 }
 
+/** The answer of a keyed call. */
+export interface RecordedAnswer extends Keyed, Answer {
+  operation: string;
+}
+
 /**
- * The statement that records an answer under its claimed key. It replaces an expired record. Another call cannot have
+ * The statement that records answers under their claimed keys. It replaces expired records. Another call cannot have
  * left a valid record by now; if one stands, the null key rolls the transaction back.
  */
-export function recordedAnswer(
-  { scope, key, fingerprint }: Keyed,
-  operation: string,
-  { status, body }: Answer,
-): Fragment {
+export function recordedAnswers(answers: RecordedAnswer[]): Fragment {
+  const rows = answers.map(
+    ({ scope, key, fingerprint, operation, status, body }) =>
+      sql`(${scope}, ${key}, ${fingerprint}, ${operation}, ${status}, ${body})`,
+  );
   return sql`
     insert into idempotency_records as r (property_id, key, fingerprint, operation, status, body)
-    values (${scope}, ${key}, ${fingerprint}, ${operation}, ${status}, ${body})
+    values ${join(rows)}
     on conflict (property_id, key) do update
       set key = case when r.expires_at <= excluded.created_at then excluded.key end,
         fingerprint = excluded.fingerprint, operation = excluded.operation, status = excluded.status,

@@ -8,6 +8,8 @@ export interface PendingEvent {
   type: EventName;
   object: object;
   previous?: object | undefined;
+  /** The traceparent for the deliveries. */
+  trace: string | null;
 }
 
 export interface PendingJob {
@@ -17,6 +19,7 @@ export interface PendingJob {
   dedupe?: string | undefined;
   mergeKey?: string | undefined;
   runAt?: string | number | undefined;
+  trace: string | null;
 }
 
 /** The events and jobs of one transaction; its last statement writes them. */
@@ -31,9 +34,9 @@ export function pendingEffects(): PendingEffects {
   return {
     events,
     jobs,
-    emit: (type, object, previous) => void events.push({ type, object, previous }),
-    enqueue: (job, input, options) =>
-      void jobs.push({ name: job.name, attempts: job.attempts, input: job.input.parse(input), ...options }),
+    emit: (type, object, previous) => void events.push({ type, object, previous, trace: traceparent() }),
+    enqueue: ({ name, attempts, input: schema }, input, options) =>
+      void jobs.push({ name, attempts, input: schema.parse(input), trace: traceparent(), ...options }),
   };
 }
 
@@ -59,24 +62,24 @@ function queued(property: string | null, jobs: PendingJob[]): Fragment {
   return sql`
     insert into queue (id, name, property_id, input, dedupe, merge_key, max_attempts, trace, run_at)
     select distinct on (name, once) uuid_v7(), name, ${property}::uuid, input, dedupe, merge_key, attempts,
-      ${traceparent()}::text, coalesce(run_at, now() + make_interval(secs => delay)) as due
+      trace, coalesce(run_at, now() + make_interval(secs => delay)) as due
     from jsonb_to_recordset(${jobs.map(jobRow)}::jsonb)
       as j(name text, once text, input jsonb, dedupe text, merge_key text, attempts int, delay double precision,
-        run_at timestamptz)
+        run_at timestamptz, trace text)
     order by name, once, due
     on conflict (name, dedupe) where state = 'ready' and dedupe is not null
       do update set run_at = least(queue.run_at, excluded.run_at)`;
 }
 
 /**
- * A delivery job for each endpoint of a relation. The jobs of one endpoint merge when one is claimed. A unique key
+ * A delivery job for each endpoint of a relation, with its trace. The jobs of one endpoint merge when one is claimed. A unique key
  * here would make the writers of events wait for one another's commits.
  */
 function called(property: string | null, endpoints: Fragment): Fragment {
   return sql`
     insert into queue (id, name, property_id, input, merge_key, max_attempts, trace)
     select uuid_v7(), ${DELIVER_WEBHOOKS.name}::text, ${property}::uuid,
-      jsonb_build_object('endpointId', endpoint_id), endpoint_id, ${DELIVER_WEBHOOKS.attempts}::int, ${traceparent()}::text
+      jsonb_build_object('endpointId', endpoint_id), endpoint_id, ${DELIVER_WEBHOOKS.attempts}::int, trace
     from ${endpoints}
     returning 1`;
 }
@@ -91,6 +94,7 @@ function jobRow(job: PendingJob, index: number) {
     attempts: job.attempts,
     delay: typeof job.runAt === "number" ? job.runAt : 0,
     run_at: typeof job.runAt === "string" ? job.runAt : null,
+    trace: job.trace,
   };
 }
 
@@ -103,7 +107,7 @@ function eventStatements(property: string | null, events: PendingEvent[]): Fragm
 }
 
 function oneEvent(property: string | null, event: PendingEvent): Fragment[] {
-  const { id, type, wanted, data } = eventRow(event);
+  const { id, type, wanted, data, trace } = eventRow(event);
   const receiver = sql`(
     select id as endpoint_id from webhook_endpoints
     where property_id = ${property}::uuid and is_active and events && ${wanted}::text[]) r`;
@@ -117,15 +121,16 @@ function oneEvent(property: string | null, event: PendingEvent): Fragment[] {
     select ${property}::uuid, uuid_v7_of(${id}::uuid), ${id}::uuid, ${type}::text, endpoint_id from ${receiver}
     where exists (select from outbox where property_id = ${property}::uuid and id = ${id}::uuid)
     returning 1`;
-  return [stored, delivery, called(property, receiver)];
+  const traced = sql`(select endpoint_id, ${trace}::text as trace from ${receiver}) t`;
+  return [stored, delivery, called(property, traced)];
 }
 
 function manyEvents(property: string | null, events: PendingEvent[]): Fragment[] {
   const rows = events.map(eventRow);
-  const event = sql`jsonb_to_recordset(${rows.map(({ wanted: _, ...row }) => row)}::jsonb) as e(id uuid, type text, data jsonb)`;
-  const named = sql`jsonb_to_recordset(${rows.map(({ data: _, ...row }) => row)}::jsonb) as e(id uuid, type text, wanted text[])`;
+  const event = sql`jsonb_to_recordset(${rows.map(({ id, type, data }) => ({ id, type, data }))}::jsonb) as e(id uuid, type text, data jsonb)`;
+  const named = sql`jsonb_to_recordset(${rows.map(({ data: _, ...row }) => row)}::jsonb) as e(id uuid, type text, wanted text[], trace text)`;
   const receiver = sql`(
-    select e.id as event_id, e.type, w.id as endpoint_id
+    select e.id as event_id, e.type, w.id as endpoint_id, e.trace
     from webhook_endpoints w join ${named} on w.events && e.wanted
     where w.property_id = ${property}::uuid and w.is_active) r`;
   const stored = sql`
@@ -138,12 +143,14 @@ function manyEvents(property: string | null, events: PendingEvent[]): Fragment[]
     where event_id in (
       select id from outbox where property_id = ${property}::uuid and id = any(${rows.map(({ id }) => id)}::uuid[]))
     returning 1`;
-  return [stored, delivery, called(property, sql`(select distinct endpoint_id from ${receiver}) d`)];
+  const endpoints = sql`(select distinct on (endpoint_id) endpoint_id, trace from ${receiver}) d`;
+  return [stored, delivery, called(property, endpoints)];
 }
 
-function eventRow({ type, object, previous }: PendingEvent) {
+function eventRow({ type, object, previous, trace }: PendingEvent) {
   return {
     id: randomUUIDv7(),
+    trace,
     type,
     data: { object, ...(previous && { previous }) },
     wanted: subscriptionsFor(type),
@@ -189,9 +196,11 @@ export async function emitMany(
     insert into webhook_deliveries (property_id, id, event_id, event_type, endpoint_id)
     select ${property}::uuid, uuid_v7_of(event.id), event.id, ${type}::text, endpoint_id from event, receiver
     returning 1`;
+  const endpoints = sql`(
+    select endpoint_id, ${traceparent()}::text as trace from receiver where exists (select from event)) r`;
   const [written] = await transaction<{ jobs: number }[]>`
     with ${cte("receiver", receiver, "materialized")}, ${cte("event", event)}, ${cte("stored", stored)},
-      ${cte("delivery", delivery)}, ${cte("called", called(property, sql`receiver where exists (select from event)`))}
+      ${cte("delivery", delivery)}, ${cte("called", called(property, endpoints))}
     select count(*)::int as jobs from called`;
   return written!.jobs;
 }

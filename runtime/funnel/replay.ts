@@ -3,7 +3,7 @@ import { type Fault, faultBody, toFault } from "#runtime/faults.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import { recordsAnswer } from "#runtime/operation/operation.ts";
 import type { Property } from "#runtime/operation/property.ts";
-import { type Answer, claimKey, findRecorded, type Keyed, recordedAnswer } from "./idempotency.ts";
+import { type Answer, claimKey, findRecorded, type Keyed, recordedAnswers } from "./idempotency.ts";
 import type { Outcome } from "./service.ts";
 import { type Run, transact } from "./transact.ts";
 
@@ -31,7 +31,7 @@ export async function recordRefusal(call: Run, keyed: Keyed, error: unknown): Pr
   return transact(call, async (sql) => {
     const recorded = await claimKey(sql, keyed);
     if (recorded) return { ...recorded, replayed: true };
-    await sql`${recordedAnswer(keyed, call.operation.name, refusal)}`;
+    await sql`${recordedAnswers([{ ...keyed, ...refusal, operation: call.operation.name }])}`;
     return { ...refusal, replayed: false };
   });
 }

@@ -1,7 +1,8 @@
 import type { Last, Sql } from "#db/database.ts";
+import type { Fragment } from "#db/sql.ts";
 import type { Context, Question } from "#runtime/operation/context.ts";
-import { type AuditRow, auditedRows } from "./audit.ts";
-import { type Answer, type Keyed, recordedAnswer } from "./idempotency.ts";
+import { type AuditRow, auditedRows, type OwnedAuditRow } from "./audit.ts";
+import { type Answer, type Keyed, type RecordedAnswer, recordedAnswers } from "./idempotency.ts";
 import { effectStatements, type PendingEffects, pendingEffects } from "./outbox.ts";
 import type { Run } from "./transact.ts";
 
@@ -59,12 +60,32 @@ interface Writes extends Pick<PendingEffects, "events" | "jobs"> {
 
 /** Writes events, jobs, the recorded answer and audit rows in the round trip of the commit. */
 export function writeLast(running: Running, { events, jobs, answer, audited }: Writes): void {
-  const { operation, property, effects, keyed, sql, last } = running;
+  const { operation, property, effects, keyed, last } = running;
   const subject = effects.about.propertyId ?? property?.id ?? null;
-  const statements = [
-    ...effectStatements(property?.id ?? subject, { events, jobs }),
-    ...(keyed && answer ? [recordedAnswer(keyed, operation.name, answer)] : []),
-    ...(audited.length > 0 ? [auditedRows(subject, audited)] : []),
+  last(written, {
+    property: property?.id ?? subject,
+    events,
+    jobs,
+    answers: keyed && answer ? [{ ...keyed, ...answer, operation: operation.name }] : [],
+    audited: audited.map((row) => ({ ...row, property_id: subject })),
+  });
+}
+
+interface Written extends Pick<PendingEffects, "events" | "jobs"> {
+  property: string | null;
+  answers: RecordedAnswer[];
+  audited: OwnedAuditRow[];
+}
+
+/** The statements that write the effects of calls in one property. */
+function written(calls: Written[]): Fragment[] {
+  const events = calls.flatMap((call) => call.events);
+  const jobs = calls.flatMap((call) => call.jobs);
+  const answers = calls.flatMap((call) => call.answers);
+  const audited = calls.flatMap((call) => call.audited);
+  return [
+    ...effectStatements(calls[0]!.property, { events, jobs }),
+    ...(answers.length > 0 ? [recordedAnswers(answers)] : []),
+    ...(audited.length > 0 ? [auditedRows(audited)] : []),
   ];
-  for (const statement of statements) last(sql`${statement}`);
 }

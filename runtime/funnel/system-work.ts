@@ -48,7 +48,7 @@ export async function workAsSystem<T>(
     property.id,
     async (sql, last) => {
       const done = await work({ sql, ...rest });
-      for (const statement of effectStatements(property.id, { events, jobs })) last(sql`${statement}`);
+      last(([effects]) => effectStatements(property.id, effects!), { events, jobs });
       return done;
     },
     options,

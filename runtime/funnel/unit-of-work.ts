@@ -126,8 +126,8 @@ async function handleAll(running: Running, context: Context, inputs: Record<stri
 
 function contextOf(running: Running): Context {
   const { service, call, property, effects, sql, last } = running;
-  const leave: Context["writeLast"] = (statement, { locks, isStale } = {}) => {
-    last(sql`${statement}`, locks);
+  const leave: Context["writeLast"] = (write, row, { locks = false, isStale } = {}) => {
+    last(write, row, { locks });
     if (isStale) effects.isStale = isStale;
   };
   return {

@@ -1,6 +1,5 @@
 import type { z } from "zod";
-import type { Sql } from "#db/database.ts";
-import type { Fragment } from "#db/sql.ts";
+import type { Sql, Write } from "#db/database.ts";
 import type { Config } from "#runtime/config.ts";
 import type { Log } from "#runtime/log.ts";
 import type { EventName } from "./events.ts";
@@ -164,10 +163,14 @@ export interface Context {
   /** Puts a job on the queue in this transaction. */
   enqueue<Input>(job: JobReference<Input>, input: Input, options?: EnqueueOptions): void;
   /**
-   * Leaves a write to the round trip of the commit; see `Last` for `locks`. Where it fails with an error that `isStale`
+   * Leaves a row to the round trip of the commit; see `Last`. Where its statement fails with an error that `isStale`
    * knows, the call has read what is no longer so: it runs once more, and this is absent then.
    */
-  writeLast?(statement: Fragment, options?: { locks?: string; isStale?(error: unknown): boolean }): void;
+  writeLast?<Row>(
+    write: Write<Row>,
+    row: Row,
+    options?: { locks?: boolean; isStale?(error: unknown): boolean },
+  ): void;
   /** Asks a person to agree first, where an agent calls. Any other call goes on. */
   ask?(question: Question): void;
   /** Runs a proposed call in this transaction, as this call's actor. Only for operations that decide on proposals. */

@@ -46,7 +46,9 @@ async function create(bench: BenchProperty, peer: Peer, path: string, effects: 0
   const after = await count(bench);
   for (const table of TABLES) {
     const rows = after[table]! - before[table]!;
-    if (rows !== (table === "players" ? CREATES : CREATES * effects)) {
+    const expected = table === "players" ? CREATES : CREATES * effects;
+    // The creates of one commit call the endpoint once.
+    if (table === "queue" ? Math.sign(rows) !== effects || rows > expected : rows !== expected) {
       throw new Error(`the control moved: ${CREATES} creates by ${path} left ${rows} rows in ${table}`);
     }
   }

@@ -4,6 +4,7 @@ import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connect, type Database } from "#db/database.ts";
 import { testDatabase } from "../support/database.ts";
+import { asTheyAre } from "../support/last-rows.ts";
 
 const PROPERTY = "01900000-0000-7000-8000-00000000000a";
 const RIVAL = "01900000-0000-7000-8000-00000000000b";
@@ -33,6 +34,7 @@ const name = (property: string, called: string, fails = false) =>
     await sql`insert into segments (property_id, name) values (${property}, ${called})`;
     const length = fails ? sql`${"x"}::int` : sql`1`;
     last(
+      asTheyAre,
       sql`insert into segments (property_id, name, version) values (${property}, ${`${called} last`}, ${length})`,
     );
   });
@@ -75,7 +77,7 @@ test("transactions that follow each other on one connection are each their own t
       const work = db.asProperty(property, async (sql, last) => {
         const [row] = await sql<{ property: string; role: string }[]>`
           select current_property() as property, current_user as role`;
-        if (fails) last(sql`select ${0}::int / 0`);
+        if (fails) last(asTheyAre, sql`select ${0}::int / 0`);
         return { ...row!, property: row!.property === property };
       });
       return work.catch(() => ({ property: fails, role: "app_property" }));
@@ -90,9 +92,9 @@ test("what the driver still sends after a connection broke is not committed by w
   const [{ pid }] = await db.asSystem((sql) => sql<[{ pid: number }]>`select pg_backend_pid() as pid`);
   const broken = db.asProperty(PROPERTY, async (sql, last) => {
     await sql`select 1`;
-    last(sql`select pg_sleep(30)`);
+    last(asTheyAre, sql`select pg_sleep(30)`);
     // What follows a statement that is new to the connection waits in the driver.
-    last(sql`select ${randomUUID()}::uuid as new_to_the_connection`);
+    last(asTheyAre, sql`select ${randomUUID()}::uuid as new_to_the_connection`);
   });
   const behind = db.asProperty(PROPERTY, async (sql) => {
     await sql`insert into segments (property_id, name) values (${PROPERTY}, 'of nobody')`;
@@ -110,8 +112,8 @@ test("a connection that breaks under a commit fails it, and what waits for it ha
   const [{ pid }] = await db.asSystem((sql) => sql<[{ pid: number }]>`select pg_backend_pid() as pid`);
   const broken = db.asProperty(PROPERTY, async (sql, last) => {
     await sql`select 1`;
-    last(sql`insert into segments (property_id, name) values (${PROPERTY}, 'never')`);
-    last(sql`select pg_sleep(30)`);
+    last(asTheyAre, sql`insert into segments (property_id, name) values (${PROPERTY}, 'never')`);
+    last(asTheyAre, sql`select pg_sleep(30)`);
   });
   const behind = db.asProperty(PROPERTY, (sql) => sql`select 1`);
   const failures = Promise.allSettled([broken, behind]);

@@ -1,7 +1,9 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connect, type Database } from "#db/database.ts";
+import { sql as fragment } from "#db/sql.ts";
 import { testDatabase } from "../../support/database.ts";
+import { asTheyAre } from "../../support/last-rows.ts";
 
 const PROPERTY = "01900000-0000-7000-8000-00000000000a";
 const RIVAL = "01900000-0000-7000-8000-00000000000b";
@@ -29,7 +31,7 @@ const write = (property: string, name: string, before?: string) =>
     async (sql, last) => {
       const [row] = await sql<[{ transaction: string; role: string; tenant: string }]>`
         select pg_current_xact_id()::text as transaction, current_user as role, current_property() as tenant`;
-      last(sql`insert into segments (property_id, name) values (${property}, ${name})`);
+      last(asTheyAre, sql`insert into segments (property_id, name) values (${property}, ${name})`);
       return row;
     },
     { group: true, ...(before && { before: [before] }) },
@@ -72,7 +74,7 @@ test.each(["first", "last", "thrown"] as const)(
         await sql`insert into segments (property_id, name) values (${PROPERTY}, ${`${how} failing`})`;
         if (how === "thrown") throw new Error("refused");
         if (how === "first") await sql`select ${0}::int / 0`;
-        last(sql`select ${0}::int / 0`);
+        last(asTheyAre, sql`select ${0}::int / 0`);
       },
       { group: true },
     );
@@ -162,15 +164,19 @@ test("rows that many change are locked last and in one order, so that groups do 
     return row!.deadlocks;
   };
   const before = await deadlocks();
+  const counted = (those: string[]) =>
+    those
+      .toSorted()
+      .map(
+        (name) =>
+          fragment`update segments set version = version + 1 where property_id = ${PROPERTY} and name = ${name}`,
+      );
   const transactions = await many(120, (index) =>
     db.asProperty(
       PROPERTY,
       async (sql, last) => {
         const name = names[(index * 7) % 3]!;
-        last(
-          sql`update segments set version = version + 1 where property_id = ${PROPERTY} and name = ${name}`,
-          name,
-        );
+        last(counted, name, { locks: true });
         const [row] = await sql<[{ id: string }]>`select pg_current_xact_id()::text as id`;
         return row.id;
       },
@@ -182,4 +188,40 @@ test("rows that many change are locked last and in one order, so that groups do 
   expect(await deadlocks()).toBe(before);
   // No group was given up for a lock: then each member would have a transaction of its own.
   expect(new Set(transactions).size).toBeLessThan(30);
+});
+
+test("rows that works leave to one writer are one statement of their transaction, behind all works", async () => {
+  const statements: string[][] = [];
+  const inserted = (names: string[]) => {
+    statements.push(names);
+    return [
+      fragment`insert into segments (property_id, name) select ${PROPERTY}::uuid, unnest(${names}::text[]) returning 1`,
+    ];
+  };
+  const transactions = await many(40, (index) =>
+    db.asProperty(
+      PROPERTY,
+      async (sql, last) => {
+        last(inserted, `left ${index}`);
+        const [row] = await sql<[{ id: string }]>`select pg_current_xact_id()::text as id`;
+        return row.id;
+      },
+      { group: true },
+    ),
+  );
+  expect(statements).toHaveLength(new Set(transactions).size);
+  expect(statements.length).toBeLessThan(10);
+  expect(await named("left")).toEqual(statements.flat().sort());
+  expect(await named("left")).toHaveLength(40);
+});
+
+test("a writer that fails leaves nothing of its transaction", async () => {
+  const failing = db.asProperty(PROPERTY, async (sql, last) => {
+    await sql`insert into segments (property_id, name) values (${PROPERTY}, 'unwritten')`;
+    last(() => {
+      throw new Error("no statement");
+    }, null);
+  });
+  await expect(failing).rejects.toThrow("no statement");
+  expect(await named("unwritten")).toEqual([]);
 });

@@ -5,6 +5,7 @@ import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { dying, refused } from "../../support/dying.ts";
+import { withLastRows } from "../../support/last-rows.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type Arcade, arcade } from "./arcade.ts";
 
@@ -20,7 +21,11 @@ afterAll(() => service?.stop());
 function failingAt(statement: number): Database {
   const { db } = service.internals;
   const asProperty: Database["asProperty"] = (propertyId, work, options) =>
-    db.asProperty(propertyId, (sql, last) => work(dying(sql, statement, refused), last), options);
+    db.asProperty(
+      propertyId,
+      (sql, last) => withLastRows(work)(dying(sql, statement, refused), last),
+      options,
+    );
   return { ...db, asProperty };
 }
 

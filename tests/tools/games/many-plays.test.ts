@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { Sql } from "#db/database.ts";
+import { withLastRows } from "../../support/last-rows.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type Arcade, arcade } from "./arcade.ts";
 
@@ -32,11 +33,9 @@ async function rowsRead(work: () => Promise<unknown>): Promise<Rows> {
   const spy = vi.spyOn(db, "asProperty").mockImplementation((property, inside, options) =>
     asProperty(
       property,
-      async (sql) => {
-        const last: PromiseLike<unknown>[] = [];
+      async (sql, last) => {
         await addCounts(sql, read, -1);
-        const result = await inside(sql, (statement) => void last.push(statement));
-        for (const statement of last) await statement;
+        const result = await withLastRows(inside)(sql, last);
         await addCounts(sql, read, 1);
         return result;
       },

@@ -74,9 +74,9 @@ export async function openWebhooks(
 
   /** Events as a tool's transaction writes them. */
   async function emit(type: EventName, objects: object[], at = property, previous?: object): Promise<void> {
-    const events = objects.map((object) => ({ type, object, previous }));
-    await db.asProperty(at, async (sql, last) => {
-      for (const statement of effectStatements(at, { events, jobs: [] })) last(sql`${statement}`);
+    const events = objects.map((object) => ({ type, object, previous, trace: null }));
+    await db.asProperty(at, async (sql) => {
+      for (const statement of effectStatements(at, { events, jobs: [] })) await sql`${statement}`;
     });
   }
 

@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomBytes } from "node:crypto";
+import { createHash, createHmac, createSecretKey, randomBytes } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { AppSecret } from "#runtime/config.ts";
 import { locationOf, seal, unseal } from "#runtime/secrets/sealing.ts";
@@ -38,7 +38,8 @@ export function openMaster(config: AppSecret, propertyId: string, gameId: string
 
 /** The seed of one play: HMAC-SHA256(master, `game:player:n`). Nobody chooses it, and nobody without the master knows it. */
 export function playSeed(master: Uint8Array, { gameId, playerId, n }: PlayNumber): Buffer {
-  return createHmac("sha256", master).update(`${gameId}:${playerId}:${n}`).digest();
+  // Of bytes themselves an HMAC takes three times as long.
+  return createHmac("sha256", createSecretKey(master)).update(`${gameId}:${playerId}:${n}`).digest();
 }
 
 /** The commitment to a seed: its SHA-256 in hex. */

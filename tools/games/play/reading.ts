@@ -5,7 +5,7 @@ import { playTriggers } from "#tools/enrollments/enroll.ts";
 import { type PlayedGame, playedGameSql } from "#tools/games/game/game.ts";
 import { prizesSql, type StoredPrize } from "#tools/games/prize/prize.ts";
 import { sealedSql } from "./game-now.ts";
-import { lockStanding, type Present, presentParts, type Standing, standingAt } from "./standing.ts";
+import { type Present, presentParts, type Standing, type Stored, standingAt, storedSql } from "./standing.ts";
 
 /** All that a play reads behind the player's lock. */
 export interface GameState {
@@ -18,7 +18,7 @@ export interface GameState {
   opens: boolean;
 }
 
-/** Reads it, and locks the standing, and the game against a change of its state. Throws `not_found`. */
+/** Reads it, and locks the game against a change of its state. Throws `not_found`. */
 export async function readPlay(context: Context, gameId: string, playerId: string): Promise<GameState> {
   const { sql: transaction, property } = context;
   const pair = { gameId, playerId };
@@ -26,17 +26,21 @@ export async function readPlay(context: Context, gameId: string, playerId: strin
   const parts = join([
     cte("game", playedGameSql(context, gameId), "materialized"),
     ...presentParts(context, pair, zone),
+    cte("stored", storedSql(context, pair)),
     cte("sealed", sealedSql(context, gameId)),
     cte("stock", prizesSql(context, gameId)),
   ]);
-  const [stored, rows] = await Promise.all([
-    lockStanding(context, pair),
-    transaction<(Omit<GameState, "standing"> & { present: Present })[]>`
+  const rows = await transaction<Read[]>`
     with ${parts}
-    select g.row as game, to_json(n) as present, (select master from sealed) as sealed, s.prizes,
+    select g.row as game, to_json(n) as present, (select to_json(o) from stored o) as stored,
+      (select master from sealed) as sealed, s.prizes,
       exists (select from journey_triggers t where ${playTriggers(property.id, gameId)}) as opens
-    from game g, present n, stock s`,
-  ]);
-  const { present, ...state } = one(rows, "game", gameId);
+    from game g, present n, stock s`;
+  const { stored, present, ...state } = one(rows, "game", gameId);
   return { ...state, standing: standingAt(stored, present) };
+}
+
+interface Read extends Omit<GameState, "standing"> {
+  stored: Stored | null;
+  present: Present;
 }

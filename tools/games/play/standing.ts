@@ -1,4 +1,4 @@
-import { cte, type Fragment, insertedValues, join, sql } from "#db/sql.ts";
+import { cte, type Fragment, join, sql } from "#db/sql.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { PlayedGame } from "#tools/games/game/game.ts";
@@ -30,7 +30,7 @@ export interface Pair {
 }
 
 /** The stored part of a standing. */
-interface Stored extends Pick<Standing, "nonce" | "plays" | "today" | "wins"> {
+export interface Stored extends Pick<Standing, "nonce" | "plays" | "today" | "wins"> {
   day: string | null;
   /** Seconds since 1970. */
   last: number | null;
@@ -42,7 +42,6 @@ export interface Present extends Pick<Standing, "moment" | "day" | "tickets" | "
   at: number;
 }
 
-const STORED = sql`nonce, plays, today, day::text as day, extract(epoch from last_played_at)::double precision as last, wins`;
 const NONE: Stored = { nonce: 0, plays: 0, today: 0, day: null, last: null, wins: {} };
 
 /** The player's standing now. */
@@ -52,30 +51,17 @@ export async function standingOf(context: Context, game: PlayedGame, playerId: s
   const zone = sql`select ${game.reset_timezone ?? property.timezone}::text as zone`;
   const [[present], [stored]] = await Promise.all([
     transaction<[Present]>`with ${join(presentParts(context, pair, zone))} select * from present`,
-    transaction<Stored[]>`
-      select ${STORED} from game_standings
-      where property_id = ${property.id} and player_id = ${playerId} and game_id = ${game.id}`,
+    transaction<Stored[]>`${storedSql(context, pair)}`,
   ]);
-  return standingAt(stored ?? NONE, present);
+  return standingAt(stored, present);
 }
 
-/**
- * Locks the player's standing, and reads the stored part. The conflict finds the row by the key, whatever plan
- * PostgreSQL keeps; the row itself stays as it is. Answers none where the player or the game is missing.
- */
-export async function lockStanding(context: Context, { gameId, playerId }: Pair): Promise<Stored> {
-  const { property, sql: transaction } = context;
-  const [stored] = await transaction<Stored[]>`${sql`
-    with own as (
-      insert into game_standings (property_id, player_id, game_id)
-      select p.property_id, p.id, g.id from players p, games g
-      where p.property_id = ${property.id}::uuid and p.id = ${playerId}::uuid
-        and g.property_id = ${property.id}::uuid and g.id = ${gameId}::uuid
-      on conflict (property_id, player_id, game_id) do update set nonce = game_standings.nonce
-      returning nonce, plays, today, day, last_played_at, wins
-    )
-    select ${STORED} from own`}`;
-  return stored ?? NONE;
+/** The stored part of a standing; no row before the first play. Writers hold the player's lock. */
+export function storedSql({ property }: Context, { gameId, playerId }: Pair): Fragment {
+  return sql`
+    select nonce, plays, today, day::text as day, extract(epoch from last_played_at)::double precision as last, wins
+    from game_standings
+    where property_id = ${property.id}::uuid and player_id = ${playerId}::uuid and game_id = ${gameId}::uuid`;
 }
 
 /** The parts of a statement that read `present`. `zone`: of the game's limits. */
@@ -95,9 +81,9 @@ export function presentParts({ property }: Context, { gameId, playerId }: Pair, 
 }
 
 /** The standing of the stored row at a time. */
-export function standingAt(stored: Stored, { at, ...present }: Present): Standing {
-  const { nonce, plays, wins, last } = stored;
-  const today = stored.day === present.day ? stored.today : 0;
+export function standingAt(stored: Stored | null | undefined, { at, ...present }: Present): Standing {
+  const { nonce, plays, wins, last, ...kept } = stored ?? NONE;
+  const today = kept.day === present.day ? kept.today : 0;
   return { ...present, nonce, plays, today, wins, since: last === null ? null : at - last };
 }
 
@@ -123,18 +109,26 @@ export function standingAfter(standing: Standing, { counts, limitedPrizeId }: Co
   };
 }
 
-/** The statement that stores a standing. */
-export function storedStanding(
+/** A standing as a row. */
+export function standingRow(
   { property }: Context,
   { gameId, playerId }: Pair,
   { nonce, plays, today, day, moment, wins }: Standing,
-): Fragment {
+) {
   const row = { property_id: property.id, player_id: playerId, game_id: gameId };
-  return sql`
-    insert into game_standings ${insertedValues({ ...row, nonce, plays, today, day, last_played_at: moment, wins })}
+  return { ...row, nonce, plays, today, day, last_played_at: moment, wins };
+}
+
+/** The statement that stores standings of one property. */
+export function storedStandings(rows: ReturnType<typeof standingRow>[]): Fragment[] {
+  const stored = sql`
+    insert into game_standings (property_id, player_id, game_id, nonce, plays, today, day, last_played_at, wins)
+    select ${rows[0]!.property_id}::uuid, player_id, game_id, nonce, plays, today, day, last_played_at, wins
+    from jsonb_populate_recordset(null::game_standings, ${rows}::jsonb)
     on conflict (property_id, player_id, game_id) do update
       set nonce = excluded.nonce, plays = excluded.plays, today = excluded.today, day = excluded.day,
         last_played_at = excluded.last_played_at, wins = excluded.wins`;
+  return [stored];
 }
 
 /** How the next play comes in: open, or by the ticket. Throws `play_limit_reached`. */

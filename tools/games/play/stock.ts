@@ -91,19 +91,32 @@ async function take(context: Context, prize: StoredPrize, draw: Draw): Promise<b
   );
   if (left <= 0) return false;
   if (left === 1 || !context.writeLast) return takeNow(context, prize, draw);
-  context.writeLast(taken(context, prize, day), { locks: id, isStale: isTakenByOthers });
+  const one = { propertyId: context.property.id, prizeId: id, day };
+  context.writeLast(taken, one, { locks: true, isStale: isTakenByOthers });
   return true;
 }
 
-/** Never takes the last one: the columns' checks refuse -1, and the call runs again. */
-function taken({ property }: Context, { id }: StoredPrize, day: string): Fragment {
-  return sql`
-    update game_prizes
-    set inventory_remaining = case when inventory_remaining > 1 then inventory_remaining - 1
-        when inventory_total is not null then -1 end,
-      won_on = ${day}::date, won_today = case when won_on is distinct from ${day}::date then 1
-        when daily_limit is null or won_today < daily_limit - 1 then won_today + 1 else -1 end
-    where property_id = ${property.id} and id = ${id}`;
+interface Taken {
+  propertyId: string;
+  prizeId: string;
+  day: string;
+}
+
+/** Never takes the last one: the columns' checks refuse -1, and the calls run again. */
+function taken(all: Taken[]): Fragment[] {
+  const wins = Map.groupBy(all, ({ prizeId, day }) => `${prizeId} ${day}`);
+  return [...wins.keys()].sort().map((key) => {
+    const those = wins.get(key)!;
+    const { propertyId, prizeId, day } = those[0]!;
+    const amount = sql`${those.length}::int`;
+    const today = sql`case when won_on = ${day}::date then won_today else 0 end + ${amount}`;
+    return sql`
+      update game_prizes
+      set inventory_remaining = case when inventory_remaining > ${amount} then inventory_remaining - ${amount}
+          when inventory_total is not null then -1 end,
+        won_on = ${day}::date, won_today = case when daily_limit is null or ${today} < daily_limit then ${today} else -1 end
+      where property_id = ${propertyId} and id = ${prizeId}`;
+  });
 }
 
 const isTakenByOthers = (error: unknown) => isSqlState(error, "23514");

@@ -1,8 +1,9 @@
-import { type Fragment, insertedValues, sql } from "#db/sql.ts";
+import type { Write } from "#db/database.ts";
+import { type Fragment, identifier, join, sql } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { commitmentOf } from "#tools/games/draw/seeds.ts";
 import type { PlayedGame } from "#tools/games/game/game.ts";
-import { type Standing, storedStanding } from "./standing.ts";
+import { type Standing, standingRow, storedStandings } from "./standing.ts";
 import type { Drawn } from "./stock.ts";
 
 type Ticket = NonNullable<Standing["next"]>;
@@ -55,23 +56,33 @@ export type Play = ReturnType<typeof playOf>;
 
 /** Stores a play with its ticket and its standing. */
 export async function store(context: Context, play: Play, stood: Standing): Promise<void> {
-  const { property } = context;
-  const { game_id: gameId, player_id: playerId, ticket_id: ticketId } = play;
-  const row = insertedValues({ property_id: property.id, ...play });
-  const statements = [
-    storedStanding(context, { gameId, playerId }, stood),
-    ...(ticketId === null ? [] : [usedTicket(context, ticketId, play.id)]),
-    sql`insert into game_plays ${row}`,
-  ];
-  for (const statement of statements) {
-    if (context.writeLast) context.writeLast(statement);
-    else await context.sql`${statement}`;
-  }
+  const propertyId = context.property.id;
+  const { id, game_id: gameId, player_id: playerId, ticket_id: ticketId } = play;
+  await write(context, storedStandings, standingRow(context, { gameId, playerId }, stood));
+  if (ticketId !== null) await write(context, usedTickets, { propertyId, ticketId, playId: id });
+  await write(context, storedPlays, { property_id: propertyId, ...play });
 }
 
-/** The player is locked, so nobody else takes the ticket. */
-function usedTicket({ property }: Context, id: string, playId: string): Fragment {
-  return sql`
-    update game_tickets set used_play_id = ${playId}, updated_at = now()
-    where property_id = ${property.id} and id = ${id}`;
+async function write<Row>(context: Context, statements: Write<Row>, row: Row): Promise<void> {
+  if (context.writeLast) return context.writeLast(statements, row);
+  for (const statement of statements([row])) await context.sql`${statement}`;
+}
+
+function storedPlays(rows: (Play & { property_id: string })[]): Fragment[] {
+  const { property_id, ...play } = rows[0]!;
+  const columns = join(Object.keys(play).map(identifier));
+  const stored = sql`
+    insert into game_plays (property_id, ${columns})
+    select ${property_id}::uuid, ${columns} from jsonb_populate_recordset(null::game_plays, ${rows}::jsonb)
+    returning 1`;
+  return [stored];
+}
+
+/** The players are locked, so nobody else takes the tickets. */
+function usedTickets(used: { propertyId: string; ticketId: string; playId: string }[]): Fragment[] {
+  return used.map(
+    ({ propertyId, ticketId, playId }) => sql`
+      update game_tickets set used_play_id = ${playId}, updated_at = now()
+      where property_id = ${propertyId} and id = ${ticketId}`,
+  );
 }

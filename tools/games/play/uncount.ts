@@ -12,7 +12,7 @@ interface Voided {
 
 /**
  * Takes a voided play out of the limits, and gives its prize back to the stock: not that of a deck, whose ticket is
- * drawn. The standing is locked before the prize, as a play does it.
+ * drawn. The player is locked before the prize, as a play does it.
  */
 export async function uncount(context: Context, play: Voided): Promise<void> {
   const { sql, property } = context;
@@ -34,9 +34,11 @@ async function uncountPlayer(
   { game_id, player_id, prize_id }: Voided,
   { day, counts }: { day: string; counts: boolean },
 ): Promise<void> {
+  // A play writes the standing that it has read under this lock.
+  await sql`select from players where property_id = ${property.id} and id = ${player_id} for no key update`;
   const [own] = await sql<{ plays: number; today: number; day: string; wins: Record<string, number> }[]>`
     select plays, today, day::text, wins from game_standings
-    where property_id = ${property.id} and player_id = ${player_id} and game_id = ${game_id} for no key update`;
+    where property_id = ${property.id} and player_id = ${player_id} and game_id = ${game_id}`;
   if (!own) return;
   const less = counts ? 1 : 0;
   const wins = { ...own.wins };
