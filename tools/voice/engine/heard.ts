@@ -21,6 +21,23 @@ export function stopReader(keywords: readonly Keyword[]): IsStop {
   };
 }
 
+/** Whether words that are not finished ask for no more calls: `surely`, however they go on; `perhaps`, if they end here. */
+export type ReadSoFar = (text: string) => "surely" | "perhaps" | "no";
+
+/** Reads unfinished speech. Only whole sentences, and the property's own keywords, can give a stop another meaning. */
+export function soFarReader(keywords: readonly Keyword[]): ReadSoFar {
+  const isStop = stopReader(keywords);
+  const open = keywords.filter(({ match }) => match !== "message");
+  const others = keywords.filter(({ action }) => action !== "stop" && action !== "review");
+  return (text) => {
+    const { action, matched } = readText(text, open);
+    const stops = action === "stop" || action === "review";
+    const words = wordsOf(matched?.text ?? "");
+    if (stops && !others.some((other) => contains(wordsOf(other.text), words))) return "surely";
+    return stops || isStop(text) ? "perhaps" : "no";
+  };
+}
+
 /** Whether the keys ask for no more calls. */
 export function hasStopKey(keys: string): boolean {
   return keys.includes(STOP_KEY);
