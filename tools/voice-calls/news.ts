@@ -91,7 +91,8 @@ async function learn(
       status = case when ${moves && state !== "ended"}::boolean then ${next} else c.status end,
       started_at = case when ${answered}::boolean
         then coalesce(c.started_at, clock.moment - make_interval(secs => ${length ?? 0}::double precision)) else c.started_at end,
-      answered_by = coalesce(${answeredBy ?? null}::text, c.answered_by),
+      answered_by = case when c.status = 'ended' then c.answered_by
+        else coalesce(${answeredBy ?? null}::text, c.answered_by) end,
       provider_call_id = coalesce(c.provider_call_id, ${providerMessageId ?? null}::text),
       seconds = coalesce(${length}::int, c.seconds),
       cost = coalesce(${cost ?? null}::double precision, c.cost),

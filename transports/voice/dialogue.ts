@@ -8,6 +8,8 @@ import { silenceTimer } from "./silence.ts";
 
 /** Seconds of silence after which a person who spoke over us has finished. */
 const PAUSE_SECONDS = 2;
+/** A voice may begin so late that its last word would be cut off. */
+const LATE_SECONDS = 2;
 
 /** Our side of a WebSocket. */
 interface Mouth {
@@ -107,5 +109,5 @@ export function openDialogue(service: Service, line: Line, pace: CallPace, mouth
 function waitFor(act: "listen" | "close" | "pause", say: readonly string[], pace: CallPace): number {
   if (act === "pause") return PAUSE_SECONDS * pace.secondMs;
   const words = say.reduce((sum, text) => sum + secondsToSay(text), 0);
-  return words * pace.secondMs + (act === "listen" ? pace.listenMs : 0);
+  return act === "listen" ? words * pace.secondMs + pace.listenMs : (words + LATE_SECONDS) * pace.secondMs;
 }

@@ -539,7 +539,7 @@ test("a line that its carrier closes without a code is a person who hung up", as
   await expect.poll(row).toMatchObject({ status: "ended", outcome: "hung_up" });
 });
 
-test("a carrier's late news changes no length and no cost of a call that is over", async () => {
+test("a carrier's late news changes no length, no cost and no person of a call that is over", async () => {
   const { call: one } = await call();
   const phone = await pickUp(service.baseUrl, one);
   await phone.heard(3);
@@ -550,5 +550,12 @@ test("a carrier's late news changes no length and no cost of a call that is over
     await report(service.baseUrl, one, { CallStatus, CallDuration: "0" });
   await report(service.baseUrl, one, { CallStatus: "canceled" });
   await report(service.baseUrl, one, { CallStatus: "completed", Other: "kind" });
-  expect(await row()).toMatchObject({ outcome: "completed", seconds: 61, cost: 0.2 });
+  // The person has talked with us.
+  await report(service.baseUrl, one, { AnsweredBy: "machine_start" });
+  expect(await row()).toMatchObject({
+    outcome: "completed",
+    seconds: 61,
+    cost: 0.2,
+    answered_by: "human",
+  });
 });

@@ -401,8 +401,9 @@ test("every fixed sentence stands in each language of the pages, names the compa
   }
 });
 
-test("a sentence of Chinese takes the time of its syllables", () => {
+test("a sentence of Chinese takes the time of its syllables, and a number that of its digits", () => {
   expect(secondsToSay("您好")).toBe(1);
   expect(secondsToSay("如果您不想再接到此类电话")).toBe(3);
   expect(secondsToSay("Hello there, this is a call.")).toBe(3);
+  expect(secondsToSay("Call 800 555 0100.")).toBe(5);
 });

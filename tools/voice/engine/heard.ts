@@ -6,7 +6,11 @@ import { STOP_KEY } from "./fixed-words.ts";
 export type IsStop = (text: string) => boolean;
 
 const NINE = new Set(["9", "NINE", "NUEVE", "NEUF", "NEUN", "九"]);
-const PRESS = new Set(["PRESS", "PULSE", "MARQUE", "APPUYEZ", "DRUCKE", "DRUCKEN", "TASTE", "按"]);
+/** Words beside the key's name, as people repeat them from the way to stop. */
+const PRESS = new Set(
+  `PRESS PRESSING THE PULSE PULSO OPRIMA OPRIMO MARQUE MARCO EL APPUYEZ APPUYER APPUIE J SUR LA LE TOUCHE DRUCKE DRUCKEN
+  ICH DIE TASTE I 按 键 我`.split(/\s+/),
+);
 
 /**
  * Reads speech by the keywords of texts. Words that a person would have to review count as a stop here: a call cannot

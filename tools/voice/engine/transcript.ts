@@ -49,11 +49,12 @@ export function theirLines(heard: Heard, from: number, at: number): TranscriptLi
 /** Each of these characters is a syllable, and no space parts them. */
 const CHINESE = /\p{Script=Han}/gu;
 
-/** About the time that a voice needs for a text. */
+/** About the time that a voice needs for a text. A telephone number is spoken digit by digit. */
 export function secondsToSay(text: string): number {
   const characters = text.match(CHINESE)?.length ?? 0;
   const words = text
     .replace(CHINESE, " ")
+    .replace(/\d/g, " $& ")
     .split(/\s+/)
     .filter((word) => /[\p{L}\p{N}]/u.test(word)).length;
   return Math.max(1, Math.ceil(words / 2.5 + characters / 4));
