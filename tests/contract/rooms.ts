@@ -273,6 +273,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "check-script.ts",
     "compile.ts",
     "describe.ts",
+    "numbers.ts",
     "problems.ts",
     "script.ts",
     "spoken.ts",

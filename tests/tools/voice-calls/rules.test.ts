@@ -113,6 +113,21 @@ test("a script names all its faults when it is written, and sending names what t
   ]);
   const empty = await scenario.voiceCampaign({ voice_script: null });
   expect((await scenario.preflight(empty)).errors).toMatchObject([{ field: "voice_script" }]);
+  const { id: provider_id } = await scenario.call("create_message_provider", {
+    channel: "voice",
+    kind: "retell",
+    name: "calls",
+    from_address: "+18005550100",
+    credentials: { api_key: "key", agent_id: "agent" },
+    allows_gaming: true,
+  });
+  const own = await scenario.voiceCampaign({ provider_id });
+  expect((await scenario.preflight(own)).errors).toMatchObject([
+    {
+      field: "voice_script.callback_number",
+      message: expect.stringContaining("from which the provider retell calls"),
+    },
+  ]);
   const nameless = await callScenario(service, { legal_name: undefined });
   await nameless.caller();
   expect((await nameless.preflight(await nameless.voiceCampaign())).errors).toMatchObject([

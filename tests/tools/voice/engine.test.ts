@@ -379,6 +379,9 @@ test("all faults of a script are named at once, each with its turn and remedy", 
   expect(
     scriptProblems({ ...SCRIPT, callback_number: "+17025550100", on_voicemail: "Call." }, RULES),
   ).toEqual([{ field: "callback_number", message: expect.stringContaining("toll-free") }]);
+  expect(scriptProblems({ ...SCRIPT, callback_number: "+1 900 555 0100" }, RULES)).toEqual([
+    { field: "callback_number", message: expect.stringContaining("premium rate") },
+  ]);
 });
 
 test("every fixed sentence stands in each language of the pages, names the company and the number, and is no copy", () => {

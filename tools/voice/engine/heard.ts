@@ -8,7 +8,7 @@ export type IsStop = (text: string) => boolean;
 const NINE = new Set(["9", "NINE", "NUEVE", "NEUF", "NEUN", "九"]);
 /** Words beside the key's name, as people repeat them from the way to stop. */
 const PRESS = new Set(
-  `PRESS PRESSING THE PULSE PULSO OPRIMA OPRIMO MARQUE MARCO EL APPUYEZ APPUYER APPUIE J SUR LA LE TOUCHE DRUCKE DRUCKEN
+  `PRESS PRESSING THE PULSE PULSO OPRIMA OPRIMO MARQUE MARCO EL APPUYEZ APPUYER APPUIE JAPPUIE SUR LA LE TOUCHE DRUCKE DRUCKEN
   ICH DIE TASTE I 按 键 我`.split(/\s+/),
 );
 
