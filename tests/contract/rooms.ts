@@ -94,7 +94,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "transports/pages/player": ["player-link.ts", "visit.ts"],
   "transports/pages/push": ["push.ts"],
   "transports/pages/share": ["share.ts"],
-  "transports/voice": ["conversation.ts", "relay.ts"],
+  "transports/voice": ["pace.ts", "relay.ts"],
   "transports/pages/words": ["en.ts", "words.ts"],
 };
 
@@ -273,11 +273,19 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "check-script.ts",
     "compile.ts",
     "describe.ts",
+    "numbers.ts",
     "problems.ts",
     "script.ts",
     "spoken.ts",
   ],
-  "tools/voice/engine": ["engine.ts", "fixed-words.ts", "heard.ts", "transcript.ts"],
+  "tools/voice/engine": [
+    "engine.ts",
+    "fixed-words.ts",
+    "heard.ts",
+    "outcomes.ts",
+    "said.ts",
+    "transcript.ts",
+  ],
   "tools/providers": [
     "callbacks.ts",
     "calls.ts",

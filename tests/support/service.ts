@@ -10,7 +10,7 @@ import { CATALOG } from "#tools/catalog.ts";
 import type { ConnectionLimits } from "#transports/http/server.ts";
 import type { mcpFace } from "#transports/mcp/endpoint.ts";
 import { compose, type Running } from "#transports/start/compose.ts";
-import type { CallPace } from "#transports/voice/conversation.ts";
+import type { CallPace } from "#transports/voice/pace.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
 import { undescribed, unlikeOutput } from "./openapi-check.ts";
 

@@ -16,7 +16,7 @@ export default job({
       if (!campaign || !allows(campaign.status, "pause")) return;
       const { percent, abandoned, answered, most_percent, days } = await abandonedShare(context, campaignId);
       if (percent === null || percent <= most_percent || abandoned < LEAST_ABANDONED) return;
-      const status_reason = `${abandoned} of ${answered} answered calls of the last ${days} days were abandoned, and the law of calls allows ${most_percent} percent. See the calls with the outcome abandoned, repair the cause, then resume it.`;
+      const status_reason = `${abandoned} of ${answered} answered calls of the last ${days} days were abandoned, and the law of calls allows ${most_percent} percent. See the ended calls whose disclosed_at is missing or late, repair the cause, then resume it.`;
       await changeStatus(context, campaignId, "pause", { status_reason });
       log.error({ campaignId, abandoned, answered }, "campaign paused: too many abandoned calls");
     }),

@@ -2,7 +2,9 @@ import { randomUUID } from "node:crypto";
 import type { Service } from "#runtime/funnel/service.ts";
 import { workAsSystem } from "#runtime/funnel/system-work.ts";
 import type { Context } from "#runtime/operation/context.ts";
+import { keywordsOf } from "#tools/sms/keywords.ts";
 import type { Heard } from "#tools/voice/engine/engine.ts";
+import { type ReadSoFar, soFarReader } from "#tools/voice/engine/heard.ts";
 import { hear, noteBreak, type Reply } from "#tools/voice-calls/hear.ts";
 import { applyNotices } from "./apply-notices.ts";
 import type { CallbackReader } from "./callbacks.ts";
@@ -25,6 +27,11 @@ export async function hearOn(
     if (notices.length > 0) await applyNotices(context, reader, notices);
     return reply;
   });
+}
+
+/** Reads a person's unfinished words by the keywords of the property. */
+export async function openSoFar(service: Service, { reader }: Line): Promise<ReadSoFar> {
+  return write(service, reader, async (context) => soFarReader(await keywordsOf(context)));
 }
 
 /** Notes that the WebSocket of a call broke. */

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import type { CallScript, VoiceMessage } from "#runtime/channels/provider/call.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
-import { type CallOutcome, type CallState, RINGING } from "#tools/voice/engine/engine.ts";
+import { type CallState, RINGING } from "#tools/voice/engine/engine.ts";
+import type { CallOutcome } from "#tools/voice/engine/outcomes.ts";
 import type { TranscriptLine } from "#tools/voice/engine/transcript.ts";
 import { longestCall, voiceLaws } from "#tools/voice/law/law.ts";
 

@@ -1,10 +1,12 @@
 import { z } from "zod";
 import type { Notice } from "#runtime/channels/provider/channel.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
-import type { CallOutcome } from "#tools/voice/engine/engine.ts";
+import type { CallOutcome } from "#tools/voice/engine/outcomes.ts";
 import type { TranscriptLine } from "#tools/voice/engine/transcript.ts";
+import { voiceLaws } from "#tools/voice/law/law.ts";
 import type { StoredCall } from "./call.ts";
 import { emitCallEvents } from "./events.ts";
+import { isAbandoned } from "./figures.ts";
 
 /** The job that pauses a campaign with too many abandoned calls. It stands above this domain. */
 export const HOLD_ABANDONING = {
@@ -55,7 +57,7 @@ export async function priceCall({ sql, property }: Tenant, id: string): Promise<
 
 /**
  * Notes a stop in a call that is over: it was said over our last words, or a vendor told it later. `line` is new in the
- * transcript. An abandoned call stays one by law.
+ * transcript.
  */
 export async function endStopped(
   { sql, property }: Tenant,
@@ -63,8 +65,7 @@ export async function endStopped(
   line: TranscriptLine | null,
 ): Promise<void> {
   await sql`
-    update voice_calls c set outcome = case when c.outcome = 'abandoned' then c.outcome else 'opted_out' end,
-      answered_by = 'human', transcript = c.transcript || ${line === null ? [] : [line]}::jsonb, updated_at = now()
+    update voice_calls c set outcome = 'opted_out', answered_by = 'human', transcript = c.transcript || ${line === null ? [] : [line]}::jsonb, updated_at = now()
     where c.property_id = ${property.id} and c.id = ${id} and c.status = 'ended'`;
 }
 
@@ -76,22 +77,26 @@ export async function endCall(
 ): Promise<Notice[]> {
   const { sql, property, now, enqueue } = context;
   const by = answeredBy(outcome);
-  const ended = await sql<{ cost: number | null }[]>`
+  const laws = await voiceLaws(context);
+  const ended = await sql<{ cost: number | null; is_abandoned: boolean }[]>`
     with talked as materialized (
       select v.id, statement_timestamp() as moment,
         greatest(0, extract(epoch from statement_timestamp() - v.started_at))::int as seconds
       from voice_calls v
       where v.property_id = ${property.id} and v.id = ${call.id}
+    ),
+    ended as (
+      update voice_calls c set status = 'ended', outcome = ${outcome}, ended_at = coalesce(c.ended_at, t.moment),
+        seconds = coalesce(c.seconds, t.seconds), answered_by = ${by}::text, updated_at = t.moment
+      from talked t
+      where c.property_id = ${property.id} and c.id = t.id and c.status <> 'ended'
+      returning c.cost, c.status, c.outcome, c.answered_by, c.disclosed_at, c.started_at
     )
-    update voice_calls c set status = 'ended', outcome = ${outcome}, ended_at = coalesce(c.ended_at, t.moment),
-      seconds = coalesce(c.seconds, t.seconds), answered_by = ${by}::text, updated_at = t.moment
-    from talked t
-    where c.property_id = ${property.id} and c.id = t.id and c.status <> 'ended'
-    returning c.cost`;
+    select c.cost, ${isAbandoned(laws)} as is_abandoned from ended c`;
   if (ended.length === 0) return [];
   if (ended[0]!.cost === null) await priceCall(context, call.id);
   await emitCallEvents(context, "campaign.call_completed", [call.id]);
-  if (outcome === "abandoned" && call.campaign_id) {
+  if (ended[0]!.is_abandoned && call.campaign_id) {
     enqueue(HOLD_ABANDONING, { campaignId: call.campaign_id }, { dedupe: call.campaign_id });
   }
   const about = { eventId: `call:${call.id}`, at: new Date(now()).toISOString(), sendId: call.send_id };

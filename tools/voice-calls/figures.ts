@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { type Fragment, sql as fragment } from "#db/sql.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
-import { voiceLaws } from "#tools/voice/law/law.ts";
+import { type VoiceLaws, voiceLaws } from "#tools/voice/law/law.ts";
 
 const count = z.int();
 
@@ -18,7 +19,9 @@ const CallFigures = z.object({
   failed: count,
   barred: count.describe("A rule closed before the person picked up"),
   opted_out: count.describe("Of answered"),
-  abandoned: count.describe("Of answered: the person heard nothing from us in time"),
+  abandoned: count.describe(
+    "Of answered and barred: the person heard nothing from us in time, whatever the outcome",
+  ),
   seconds: count.describe("Of all answered calls"),
   minutes: count.describe("Of all answered calls, each begun minute"),
   cost: z.number().nullable().describe("As far as vendors have told; null: nothing is known"),
@@ -40,7 +43,7 @@ export const CallStats = z.object({
       most_percent: z.number(),
     })
     .describe(
-      "By the law of calls, of the last days: answered calls, and those in which the person heard nothing from us in time (opt_out_within_seconds)",
+      "By the law of calls, of the last days: answered and barred calls, and those in which the person heard nothing from us in time (opt_out_within_seconds)",
     ),
 });
 export type CallStats = z.output<typeof CallStats>;
@@ -68,9 +71,23 @@ const NONE: Omit<Counted, "simulated"> = {
   cost_currency: null,
 };
 
+/**
+ * A person picked up, and heard nothing from us in time: an abandoned call of the law (47 CFR 64.1200(a)(7)). It stays
+ * one when the person asked for no more calls, and when a rule closed before the pick-up.
+ */
+export function isAbandoned({ opt_out_within_seconds: within }: VoiceLaws): Fragment {
+  return fragment`(${wasPickedUp()} and (c.disclosed_at is null
+    or extract(epoch from c.disclosed_at - c.started_at) > ${within}::double precision))`;
+}
+
+function wasPickedUp(): Fragment {
+  return fragment`(c.status = 'ended' and (c.answered_by = 'human' or c.outcome = 'barred'))`;
+}
+
 /** Counts the calls of a campaign. */
 export async function countCalls(context: Tenant, campaignId: string): Promise<CallStats> {
   const { sql, property } = context;
+  const laws = await voiceLaws(context);
   const rows = await sql<Counted[]>`
     select simulated, count(*)::int as placed,
       count(*) filter (where status in ('queued', 'ringing', 'in_progress'))::int as open,
@@ -83,11 +100,11 @@ export async function countCalls(context: Tenant, campaignId: string): Promise<C
       count(*) filter (where outcome = 'failed')::int as failed,
       count(*) filter (where outcome = 'barred')::int as barred,
       count(*) filter (where outcome = 'opted_out')::int as opted_out,
-      count(*) filter (where outcome = 'abandoned')::int as abandoned,
+      count(*) filter (where not simulated and ${isAbandoned(laws)})::int as abandoned,
       coalesce(sum(seconds) filter (where answered_by is not null), 0)::int as seconds,
       coalesce(sum(greatest(1, ceil(seconds / 60.0))) filter (where answered_by is not null), 0)::int as minutes, sum(cost) as cost,
       case when count(distinct cost_currency) = 1 then min(cost_currency) end as cost_currency
-    from voice_calls
+    from voice_calls c
     where property_id = ${property.id} and campaign_id = ${campaignId}
     group by simulated`;
   const figures = (isSimulated: boolean) => {
@@ -107,17 +124,13 @@ export async function abandonedShare(
   campaignId: string,
 ): Promise<CallStats["abandoned_share"]> {
   const { sql, property } = context;
-  const {
-    abandoned_over_days: days,
-    most_abandoned_percent: most_percent,
-    opt_out_within_seconds: within,
-  } = await voiceLaws(context);
+  const laws = await voiceLaws(context);
+  const { abandoned_over_days: days, most_abandoned_percent: most_percent } = laws;
   const [row] = await sql<[{ answered: number; abandoned: number }]>`
-    select count(*)::int as answered, count(*) filter (where outcome = 'abandoned'
-        or disclosed_at > started_at + make_interval(secs => ${within}::double precision))::int as abandoned
-    from voice_calls
-    where property_id = ${property.id} and campaign_id = ${campaignId} and not simulated and answered_by = 'human'
-      and created_at > now() - make_interval(secs => ${days * 86_400})`;
+    select count(*)::int as answered, count(*) filter (where ${isAbandoned(laws)})::int as abandoned
+    from voice_calls c
+    where c.property_id = ${property.id} and c.campaign_id = ${campaignId} and not c.simulated and ${wasPickedUp()}
+      and c.created_at > now() - make_interval(secs => ${days * 86_400})`;
   const percent = row.answered === 0 ? null : (row.abandoned / row.answered) * 100;
   return { days, ...row, percent, most_percent };
 }

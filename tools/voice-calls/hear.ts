@@ -2,9 +2,10 @@ import type { Notice } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { verdictsOn } from "#tools/compliance/verdicts.ts";
 import { keywordsOf } from "#tools/sms/keywords.ts";
-import { type CallOutcome, type Heard, nextStep, type Step } from "#tools/voice/engine/engine.ts";
+import { type Heard, nextStep, type Step } from "#tools/voice/engine/engine.ts";
 import { hasStopKey, type IsStop, stopReader } from "#tools/voice/engine/heard.ts";
-import { ourLines, secondsToSay, theirLines } from "#tools/voice/engine/transcript.ts";
+import type { CallOutcome } from "#tools/voice/engine/outcomes.ts";
+import { secondsToSay, stepLines, theirLines } from "#tools/voice/engine/transcript.ts";
 import { longestCall, voiceLaws } from "#tools/voice/law/law.ts";
 import { LISTEN_SECONDS } from "#tools/voice/problems.ts";
 import { findCall, type StoredCall, settleCallsLater } from "./call.ts";
@@ -15,14 +16,12 @@ import { revokeBySpeech } from "./stop.ts";
 /** The next words and act of a live call, and the notices that settle its send. */
 export interface Reply {
   say: readonly string[];
-  /** `listen`: wait for an answer. `end`: end the call after the words. `none`: nothing has changed. */
-  act: "listen" | "end" | "none";
-  /** The caller's name and the way to stop calls, where these are among the words: the person must hear both. */
-  opening: readonly string[];
+  /** As in a step. `end`: the call is over. `refused`: another WebSocket has led this call. */
+  act: "listen" | "close" | "pause" | "end" | "none" | "refused";
   notices: Notice[];
 }
 
-const NOTHING: Reply = { say: [], act: "none", opening: [], notices: [] };
+const NOTHING: Reply = { say: [], act: "none", notices: [] };
 
 /**
  * The next step of a live call. What was heard, what is said and what follows from it are stored before the caller says
@@ -42,11 +41,17 @@ export async function hear(
   if (!call?.script || !call.state) return { ...NOTHING, act: "end" };
   const isStop = stopReader(await keywordsOf(context));
   const stops = asksToStop(heard, isStop);
+  // The address of a WebSocket leads one call once.
+  if (heard.kind === "person" && (call.state.phase !== "ringing" || call.status === "ended"))
+    return { ...NOTHING, act: "refused" };
   if (call.status === "ended") return afterTheEnd(context, call, heard, stops);
   const barred = heard.kind === "person" ? await isBarred(context, call) : false;
   if (barred) return { ...NOTHING, act: "end", notices: await endCall(context, call, "barred") };
   // A carrier may take a person for a machine. A stop counts all the same.
-  const isMachine = call.answered_by === "machine" && call.state.phase === "talking";
+  const isMachine =
+    call.answered_by === "machine" &&
+    call.state.phase !== "ringing" &&
+    call.state.outcome !== "voicemail_left";
   const actual: Heard = isMachine && !stops && heard.kind !== "hung_up" ? { kind: "machine" } : heard;
   const next = nextStep(call.script, call.state, actual, isStop);
   const step = (await fits(context, call, next))
@@ -57,26 +62,26 @@ export async function hear(
   const notices = step.outcome === null ? [] : await endCall(context, call, step.outcome);
   return {
     say: step.say.map(({ text }) => text),
-    act: step.act === "listen" ? "listen" : "end",
-    opening: step.say.flatMap(({ fixed, text }) =>
-      fixed === "identification" || fixed === "opt_out" ? [text] : [],
-    ),
+    act: step.act === "hang_up" || step.act === "stop" ? "end" : step.act,
     notices,
   };
 }
 
-/** About the time of the last sentence, and of the seconds that a carrier lets a phone ring longer than it is told. */
-const CLOSING_SECONDS = 15;
+/** About the time of the last sentence. */
+const CLOSING_SECONDS = 10;
+/** A carrier lets a phone ring so much longer than it is told. */
+const RING_SECONDS = 5;
 
 /** Whether the words, and the number behind them, can be said before the vendor cuts the call. */
-async function fits(context: Context, call: StoredCall, { state, say, act }: Step): Promise<boolean> {
-  if (call.state?.phase !== "talking" || act === "stop" || say.length === 0) return true;
+async function fits(context: Context, call: StoredCall, { state, say }: Step): Promise<boolean> {
+  if (call.state?.phase === "ringing" || say.length === 0) return true;
   const laws = await voiceLaws(context);
   const open = call.open_seconds ?? Number.POSITIVE_INFINITY;
   const most = Math.min(laws.most_call_seconds, open - longestCall({ ...laws, most_call_seconds: 0 }));
   const words = say.reduce((sum, { text }) => sum + secondsToSay(text), 0);
-  const listening = state.phase === "over" ? 0 : LISTEN_SECONDS;
-  return (call.age ?? 0) + words + listening + CLOSING_SECONDS <= most;
+  // Behind the last words nothing has to be said.
+  const later = state.phase === "closing" ? 0 : LISTEN_SECONDS + CLOSING_SECONDS;
+  return (call.age ?? 0) + words + later + RING_SECONDS <= most;
 }
 
 function asksToStop(heard: Heard, isStop: IsStop): boolean {
@@ -84,9 +89,9 @@ function asksToStop(heard: Heard, isStop: IsStop): boolean {
   return heard.kind === "speech" && isStop(heard.text);
 }
 
-/** A call is over as soon as its last words are stored. The person still hears them, and may stop all calls. */
+/** The vendor's news may end a call before its WebSocket tells the last words of the person. */
 async function afterTheEnd(context: Context, call: StoredCall, heard: Heard, stops: boolean): Promise<Reply> {
-  if (heard.kind === "person") return { ...NOTHING, act: "end" };
+  if (heard.kind !== "keys" && heard.kind !== "speech") return { ...NOTHING, act: "end" };
   const [line] = theirLines(heard, call.transcript.length, secondsOf(call));
   if (!stops || !line || call.outcome === "opted_out") return NOTHING;
   await endStopped(context, call, line);
@@ -121,11 +126,10 @@ async function store(
 ): Promise<void> {
   const { sql, property } = context;
   const at = secondsOf(call);
-  const theirs = theirLines(heard, call.transcript.length, at);
-  const lines = [...theirs, ...ourLines(step.say, call.transcript.length + theirs.length, at)];
+  const lines = stepLines(heard, step, call.transcript.length, at);
   const answered = heard.kind === "person" && call.state?.phase === "ringing";
   const discloses = step.say.some(({ fixed }) => fixed === "opt_out");
-  const by = outcomeBy(step.outcome) ?? (answered ? "human" : null);
+  const by = outcomeBy(step.state.outcome ?? step.outcome) ?? (answered ? "human" : null);
   await sql`
     with clock as materialized (select statement_timestamp() as moment)
     update voice_calls c set state = ${step.state}::jsonb, transcript = c.transcript || ${lines}::jsonb,
@@ -137,7 +141,7 @@ async function store(
     where c.property_id = ${property.id} and c.id = ${call.id}`;
   if (call.status === "unknown") await settleCallsLater(context);
   if (answered) await emitCallEvents(context, "campaign.call_answered", [call.id]);
-  const [stop] = step.act === "stop" ? theirs : [];
+  const [stop] = step.act === "stop" ? lines : [];
   if (stop) await revokeBySpeech(context, call, stop);
 }
 

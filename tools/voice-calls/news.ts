@@ -3,8 +3,8 @@ import type { Notice } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { keywordsOf } from "#tools/sms/keywords.ts";
 import { saysOpening } from "#tools/voice/agent.ts";
-import type { CallOutcome } from "#tools/voice/engine/engine.ts";
 import { hasStopKey, isGreeting, stopReader } from "#tools/voice/engine/heard.ts";
+import type { CallOutcome } from "#tools/voice/engine/outcomes.ts";
 import type { TranscriptLine } from "#tools/voice/engine/transcript.ts";
 import { findCall, type StoredCall, settleCallsLater } from "./call.ts";
 import { endCall, endStopped, priceCall } from "./end.ts";
@@ -91,7 +91,8 @@ async function learn(
       status = case when ${moves && state !== "ended"}::boolean then ${next} else c.status end,
       started_at = case when ${answered}::boolean
         then coalesce(c.started_at, clock.moment - make_interval(secs => ${length ?? 0}::double precision)) else c.started_at end,
-      answered_by = coalesce(${answeredBy ?? null}::text, c.answered_by),
+      answered_by = case when c.status = 'ended' then c.answered_by
+        else coalesce(${answeredBy ?? null}::text, c.answered_by) end,
       provider_call_id = coalesce(c.provider_call_id, ${providerMessageId ?? null}::text),
       seconds = coalesce(${length}::int, c.seconds),
       cost = coalesce(${cost ?? null}::double precision, c.cost),

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { readable, timestamp } from "#runtime/operation/columns.ts";
 import { table } from "#runtime/operation/table.ts";
-import { type CallOutcome, OUTCOMES } from "#tools/voice/engine/engine.ts";
+import { type CallOutcome, OUTCOMES } from "#tools/voice/engine/outcomes.ts";
 import { TranscriptLine } from "#tools/voice/engine/transcript.ts";
 
 export const CALL_STATUSES = ["queued", "ringing", "in_progress", "ended", "unknown"] as const;
@@ -45,6 +45,13 @@ export default table({
       { concise: true },
     ),
     started_at: readable(timestamp().nullable().describe("When it was answered"), { concise: true }),
+    disclosed_at: readable(
+      timestamp()
+        .nullable()
+        .describe(
+          "When the person was told who calls and how to stop it. Of a real call without it: abandoned",
+        ),
+    ),
     ended_at: readable(timestamp().nullable(), { concise: true }),
     seconds: readable(z.int().nullable().describe("From the answer to the end"), { concise: true }),
     transcript: readable(z.array(TranscriptLine)),

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { OUTCOMES } from "./engine/engine.ts";
 import { FIXED_PARTS, fixedSentence, STOP_KEY } from "./engine/fixed-words.ts";
+import { OUTCOMES } from "./engine/outcomes.ts";
 import { VoiceScript } from "./script.ts";
 
 /** A script that works, with every kind of way through it. */

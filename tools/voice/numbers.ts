@@ -1,11 +1,20 @@
-import { type CountryCode, isSupportedCountry, parsePhoneNumberFromString } from "libphonenumber-js/max";
+import {
+  type CountryCode,
+  isSupportedCountry,
+  type NumberType,
+  parsePhoneNumberFromString,
+} from "libphonenumber-js/max";
 
-/** A number to call back: as it is dialed, as it is spoken, and whether the call is free. */
+/** A number to call back: as it is dialed, as it is spoken, and what a call to it costs. */
 export interface CallbackNumber {
   e164: string;
   spoken: string;
   isTollFree: boolean;
+  /** A call costs more than one to any other number. */
+  isPremium: boolean;
 }
+
+const PREMIUM: readonly (NumberType | undefined)[] = ["PREMIUM_RATE", "SHARED_COST"];
 
 /** Null for a text that is no telephone number. */
 export function readCallbackNumber(text: string, defaultCountry: string): CallbackNumber | null {
@@ -16,5 +25,11 @@ export function readCallbackNumber(text: string, defaultCountry: string): Callba
     .formatNational()
     .replace(/[^\d]+/g, " ")
     .trim();
-  return { e164: number.number, spoken, isTollFree: number.getType() === "TOLL_FREE" };
+  const type = number.getType();
+  return {
+    e164: number.number,
+    spoken,
+    isTollFree: type === "TOLL_FREE",
+    isPremium: PREMIUM.includes(type),
+  };
 }

@@ -45,6 +45,11 @@ function numberProblems(
         message: "is no telephone number. Give the number that people may call back, such as +18005550100",
       },
     ];
+  if (number.isPremium) {
+    const message =
+      "is a number of a premium rate, which no call may tell (47 CFR 64.1200(b)(2)). Give a toll-free or an ordinary one";
+    return [{ field, message }];
+  }
   if (on_voicemail === undefined || number.isTollFree) return [];
   const message =
     "is not toll-free, and a message on a voicemail needs a toll-free number. Give one, or remove on_voicemail";

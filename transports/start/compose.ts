@@ -21,7 +21,7 @@ import { type Listening, listen } from "#transports/http/server.ts";
 import { mcpFace } from "#transports/mcp/endpoint.ts";
 import { openBadges } from "#transports/pages/inbox/badges.ts";
 import { openCounter } from "#transports/pages/message/opens.ts";
-import type { CallPace } from "#transports/voice/conversation.ts";
+import type { CallPace } from "#transports/voice/pace.ts";
 import { serveCalls } from "#transports/voice/relay.ts";
 import { type OpenedService, openService } from "./service.ts";
 

@@ -1,94 +1,72 @@
 import type { WebSocket } from "ws";
 import type { Service } from "#runtime/funnel/service.ts";
-import { breakLine, hearOn, type Line } from "#tools/providers/calls.ts";
-import type { Heard } from "#tools/voice/engine/engine.ts";
-import { secondsToSay } from "#tools/voice/engine/transcript.ts";
-import { LISTEN_SECONDS } from "#tools/voice/problems.ts";
-import { END_FRAME, readFrame, textFrame } from "./frames.ts";
-import { openingOfCall } from "./opening.ts";
+import { breakLine, type Line } from "#tools/providers/calls.ts";
+import { openDialogue } from "./dialogue.ts";
+import { type Arrived, END_FRAME, readFrame, textFrame } from "./frames.ts";
+import type { CallPace } from "./pace.ts";
 
-/** How fast a call goes. */
-export interface CallPace {
-  /** Milliseconds that a voice needs for a second's words. */
-  secondMs: number;
-  /** Milliseconds of silence after our words. */
-  listenMs: number;
-}
-
-export const CALL_PACE: CallPace = { secondMs: 1_000, listenMs: LISTEN_SECONDS * 1_000 };
-
+/** A carrier names its call at once. */
+const SETUP_MS = 10_000;
 /** More waiting frames than a person can cause. */
 const MOST_WAITING = 100;
 /** 1005: closed in order, without a code. */
 const NORMAL = new Set([1000, 1001, 1005]);
+const DONE = 1000;
+const POLICY_VIOLATION = 1008;
+const FAILED = 1011;
 
-/** Speaks with one WebSocket until the call is over. Each step is stored before its words are said. */
+/**
+ * Speaks with one WebSocket until the call is over, one thing after another. A WebSocket that has not opened the call
+ * tells nothing about it.
+ */
 export function converse(service: Service, line: Line, socket: WebSocket, pace: CallPace): void {
   const { log } = service;
-  let callSid: string | undefined;
-  let timer: NodeJS.Timeout | undefined;
+  let isNamed = false;
   let waiting = 0;
-  let isOver = false;
   let work = Promise.resolve();
-  const opening = openingOfCall();
-
-  const later = (ms: number, then: () => void) => {
-    clearTimeout(timer);
-    timer = setTimeout(then, ms);
-    timer.unref();
-  };
-  const step = async (heard: Heard) => {
-    // Over our last words a person may still stop all calls.
-    if (isOver && heard.kind !== "keys" && heard.kind !== "speech") return;
-    if (!isOver) clearTimeout(timer);
-    const { say, act, opening: sentences } = await hearOn(service, line, heard, callSid);
-    if (act === "none") return;
-    if (act === "end") isOver = true;
-    for (const text of say) if (socket.readyState === socket.OPEN) socket.send(textFrame(text));
-    const seconds = say.reduce((sum, text) => sum + secondsToSay(text), 0);
-    opening.says(sentences);
-    if (act === "end") later(seconds * pace.secondMs, () => hangUp(socket));
-    else later(seconds * pace.secondMs + pace.listenMs, () => enqueue({ kind: "silence" }));
-  };
-  const enqueue = (heard: Heard) => {
+  const enqueue = (task: () => Promise<void>) => {
     waiting += 1;
     work = work
-      .then(() => step(heard))
+      .then(task)
       .catch((error: unknown) => {
         log.error({ err: error, sendId: line.sendId }, "a step of a call failed");
-        socket.close(1011);
+        socket.close(FAILED);
       })
       .finally(() => {
         waiting -= 1;
       });
   };
-
+  const isOpen = () => socket.readyState === socket.OPEN;
+  const dialogue = openDialogue(service, line, pace, {
+    say: (text) => isOpen() && socket.send(textFrame(text)),
+    end: (isOurs) => {
+      if (isOurs && isOpen()) socket.send(END_FRAME);
+      socket.close(isOurs ? DONE : POLICY_VIOLATION);
+    },
+    enqueue,
+  });
+  const arrive = (arrived: Arrived) => {
+    if ("setup" in arrived && !isNamed) {
+      isNamed = true;
+      clearTimeout(nameless);
+      dialogue.begin(arrived.setup);
+    }
+    if (!isNamed) return;
+    if ("part" in arrived) dialogue.part(arrived.part);
+    if ("heard" in arrived) dialogue.heard(arrived.heard);
+  };
+  const nameless = setTimeout(() => socket.close(POLICY_VIOLATION), SETUP_MS).unref();
   socket.on("message", (data, isBinary) => {
     const arrived = isBinary ? null : readFrame(String(data));
-    if (!arrived || waiting > MOST_WAITING) return socket.close(1008);
-    if ("setup" in arrived) {
-      callSid ??= arrived.setup;
-      enqueue({ kind: "person" });
-    } else if ("heard" in arrived && callSid !== undefined) enqueue(arrived.heard);
-    else if ("spokenUntil" in arrived && opening.mustRepeat(arrived.spokenUntil)) enqueue({ kind: "person" });
-    // A person who is still speaking is not silent.
-    else if ("part" in arrived) timer?.refresh();
+    if (!arrived || waiting > MOST_WAITING) return socket.close(POLICY_VIOLATION);
+    arrive(arrived);
   });
-  socket.on("error", () => socket.terminate());
+  // A frame that is too long is one of them: the WebSocket closes by itself, with the code that says so.
+  socket.on("error", (error) => log.warn({ err: error, sendId: line.sendId }, "a call's WebSocket failed"));
   socket.on("close", (code) => {
-    clearTimeout(timer);
-    if (isOver || callSid === undefined) return;
-    if (NORMAL.has(code)) return enqueue({ kind: "hung_up" });
-    work = work
-      .then(() => (isOver ? undefined : breakLine(service, line)))
-      .catch((error: unknown) => {
-        log.error({ err: error, sendId: line.sendId }, "a broken line was not noted");
-      });
+    clearTimeout(nameless);
+    if (!isNamed) return;
+    if (NORMAL.has(code)) return dialogue.hangUp();
+    dialogue.breakOff(() => breakLine(service, line));
   });
-}
-
-function hangUp(socket: WebSocket): void {
-  if (socket.readyState !== socket.OPEN) return;
-  socket.send(END_FRAME);
-  socket.close(1000);
 }

@@ -11,13 +11,7 @@ const Frame = z.discriminatedUnion("type", [
 ]);
 
 /** One thing on the line: the setup, what was heard, or nothing. Null for a frame that we do not know. */
-export type Arrived =
-  | { setup: string }
-  | { heard: Heard }
-  | { part: string }
-  /** The person spoke over us, and our voice fell silent behind these words. */
-  | { spokenUntil: string }
-  | Record<string, never>;
+export type Arrived = { setup: string } | { heard: Heard } | { part: string } | Record<string, never>;
 
 const MOST_CHARACTERS = 4_000;
 
@@ -34,7 +28,7 @@ export function readFrame(data: string): Arrived | null {
   if (frame.type === "setup") return { setup: frame.callSid };
   if (frame.type === "dtmf") return { heard: { kind: "keys", keys: frame.digit } };
   if (frame.type === "interrupt")
-    return { spokenUntil: frame.utteranceUntilInterrupt.slice(0, MOST_CHARACTERS) };
+    return { heard: { kind: "cut_off", spoken: frame.utteranceUntilInterrupt.slice(0, MOST_CHARACTERS) } };
   if (frame.type !== "prompt") return {};
   const text = frame.voicePrompt.slice(0, MOST_CHARACTERS);
   return frame.last ? { heard: { kind: "speech", text } } : { part: text };

@@ -5,10 +5,11 @@ import { isUuid } from "#db/text.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import { callbackReader } from "#tools/providers/callbacks.ts";
 import type { Line } from "#tools/providers/calls.ts";
-import { CALL_PACE, type CallPace, converse } from "./conversation.ts";
+import { converse } from "./conversation.ts";
+import { CALL_PACE, type CallPace } from "./pace.ts";
 
 /** The address of a call's WebSocket: its provider's callbacks, its send, and the secret part. */
-const PATH = /^\/api\/callbacks\/([a-z-]+)\/([0-9a-f-]{36})\/([0-9a-f-]{36})\/([A-Za-z0-9_-]{20,100})$/;
+const PATH = /^\/api\/callbacks\/([a-z-]+)\/([0-9a-f-]{36})\/([0-9a-f-]{36})\/(\d{10}\.[A-Za-z0-9_-]{43})$/;
 const LONGEST_FRAME = 16_384;
 const GOING_AWAY = 1001;
 

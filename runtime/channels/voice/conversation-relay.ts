@@ -93,8 +93,13 @@ interface Call {
   limit: number;
 }
 
+/** A carrier may queue a call for some minutes. */
+const QUEUED_SECONDS = 600;
+
 function instructions(given: RelaySettings, { callbackUrl, message }: Call): string {
-  const address = `${callbackUrl.replace(/^http/, "ws")}/${message.id}/${relayToken(given, message.id)}`;
+  const { ringSeconds, mostSeconds } = message;
+  const expires = Math.ceil(Date.now() / 1000 + ringSeconds + mostSeconds + QUEUED_SECONDS);
+  const address = `${callbackUrl.replace(/^http/, "ws")}/${message.id}/${relayToken(given, message.id, expires)}`;
   const { language } = message.script;
   // Telnyx has no attribute that reports the person's words while we speak and does not stop us.
   const attributes =

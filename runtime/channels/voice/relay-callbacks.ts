@@ -9,10 +9,11 @@ const TOLERANCE_MS = 300_000;
 /** The bytes before the 32 of an Ed25519 key in DER. */
 const ED25519_DER = Buffer.from("302a300506032b6570032100", "hex");
 
-/** The secret part of a relay's address: nobody else can name a call of ours. */
-export function relayToken(settings: RelaySettings, sendId: string): string {
+/** The secret part of a relay's address: it names one call, and opens it until `expires`, in seconds since 1970. */
+export function relayToken(settings: RelaySettings, sendId: string, expires: number): string {
   const key = settings.carrier === "twilio" ? settings.auth_token : settings.api_key;
-  return createHmac("sha256", key).update(`relay|${sendId}`).digest("base64url");
+  const secret = createHmac("sha256", key).update(`relay|${sendId}|${expires}`).digest("base64url");
+  return `${expires}.${secret}`;
 }
 
 /**
@@ -21,7 +22,8 @@ export function relayToken(settings: RelaySettings, sendId: string): string {
  */
 export function verifyRelay(settings: RelaySettings, handshake: RelayHandshake): boolean {
   const { url, headers, sendId, token, at } = handshake;
-  if (!equal(relayToken(settings, sendId), token)) return false;
+  const expires = Number(token.split(".")[0]);
+  if (!equal(relayToken(settings, sendId, expires), token) || expires * 1000 < at) return false;
   if (settings.carrier === "twilio") {
     const request = { url, headers, body: Buffer.alloc(0), at };
     return [url, url.replace(/^http/, "ws")].some((one) =>

@@ -19,6 +19,15 @@ type Settings = z.output<typeof settings>;
 
 const LANGUAGES = { en: "en", es: "es", fr: "fr", de: "de", zh: "zh" } as const;
 
+/** Vapi's own default is one voice for all languages. These are Azure's, which docs.vapi.ai names for multilingual calls. */
+const VOICES = {
+  en: "en-US-AriaNeural",
+  es: "es-US-PalomaNeural",
+  fr: "fr-FR-DeniseNeural",
+  de: "de-DE-KatjaNeural",
+  zh: "zh-CN-XiaoxiaoNeural",
+} as const;
+
 /** Calls by an assistant of Vapi that is made for the call. */
 export default agent<Settings>({
   name: "vapi",
@@ -36,7 +45,8 @@ export default agent<Settings>({
       firstMessage: opening,
       firstMessageMode: "assistant-speaks-first",
       firstMessageInterruptionsEnabled: false,
-      transcriber: { provider: "deepgram", language: LANGUAGES[script.language] },
+      voice: { provider: "azure", voiceId: VOICES[script.language] },
+      transcriber: { provider: "deepgram", model: "nova-2", language: LANGUAGES[script.language] },
       model: {
         provider: model_provider,
         model,

@@ -2,7 +2,7 @@ import { HttpResponse, http, passthrough } from "msw";
 import { setupServer } from "msw/node";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { startService, type TestService } from "../../support/service.ts";
-import { type CallScenario, callScenario } from "./scenario.ts";
+import { type CallScenario, callScenario, SCRIPT } from "./scenario.ts";
 import { type Body, type Kind, type Line, OPENING, VENDORS } from "./vendors.ts";
 
 const KINDS = Object.keys(VENDORS) as Kind[];
@@ -42,7 +42,7 @@ beforeEach(async () => {
   scenario = await callScenario(service);
 });
 
-async function placed(kind: Kind) {
+async function placed(kind: Kind, fields: object = {}) {
   const provider = await scenario.call("create_message_provider", {
     channel: "voice",
     kind,
@@ -52,7 +52,7 @@ async function placed(kind: Kind) {
     allows_gaming: true,
   });
   const playerId = await scenario.caller();
-  const campaign = await scenario.voiceCampaign();
+  const campaign = await scenario.voiceCampaign(fields);
   await scenario.send(campaign);
   await service.idle();
   const { body } = asked[0]!;
@@ -104,6 +104,18 @@ test.each(KINDS)("%s gets the fixed sentences first, and its report becomes the 
     cost: 0.12,
     cost_currency: "USD",
   });
+});
+
+test.each([
+  ["en", "en-US-AriaNeural"],
+  ["es", "es-US-PalomaNeural"],
+  ["fr", "fr-FR-DeniseNeural"],
+  ["de", "de-DE-KatjaNeural"],
+  ["zh", "zh-CN-XiaoxiaoNeural"],
+])("vapi speaks and hears %s in that language", async (language, voiceId) => {
+  const { body } = await placed("vapi", { voice_script: { ...SCRIPT, language } });
+  expect(body.assistant.voice).toEqual({ provider: "azure", voiceId });
+  expect(body.assistant.transcriber.language).toBe(language);
 });
 
 test.each(KINDS)("a stop in the words that %s reports revokes, whatever its agent did", async (kind) => {
@@ -160,6 +172,29 @@ test.each(KINDS)("an agent of %s that does not say who calls has abandoned the p
   expect(await row()).toMatchObject({ outcome: "abandoned" });
   expect((await scenario.stats(campaign)).calls.abandoned_share).toMatchObject({ abandoned: 1 });
 });
+
+test.each(KINDS)(
+  "a stop to an agent of %s that did not say who calls is an abandoned call too",
+  async (kind) => {
+    const { playerId, campaign, tell } = await placed(kind);
+    await tell(
+      [
+        ["us", "Hi, it's me!"],
+        ["them", "Stop calling me"],
+      ],
+      "spoke",
+    );
+    expect(await row()).toMatchObject({ outcome: "opted_out", disclosed_at: null });
+    const asking = { propertyId: scenario.id, channel: "voice", playerId };
+    expect((await scenario.call("compliance_check", asking)).allowed).toBe(false);
+    expect((await scenario.stats(campaign)).calls).toMatchObject({
+      answered: 1,
+      opted_out: 1,
+      abandoned: 1,
+      abandoned_share: { answered: 1, abandoned: 1, percent: 100 },
+    });
+  },
+);
 
 test.each(KINDS)("nobody answers %s: the message failed, and the number rests for a day", async (kind) => {
   const { campaign, tell } = await placed(kind);

@@ -2,6 +2,7 @@ import { get } from "node:http";
 import { HttpResponse, http, passthrough } from "msw";
 import { setupServer } from "msw/node";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { relayToken } from "#runtime/channels/voice/relay-callbacks.ts";
 import {
   BASE_URL,
   type Carrier,
@@ -61,6 +62,16 @@ async function call(carrier: Carrier = "twilio", fields: object = {}) {
 
 const row = async () => (await scenario.calls())[0];
 const status = async (campaign: string) => (await scenario.sends(campaign))[0];
+
+/** Whether no rule but `others` bars a call to the player. */
+const isAllowed = async (playerId: string, others: string[] = []) => {
+  const { reasons } = await scenario.call("compliance_check", {
+    propertyId: scenario.id,
+    channel: "voice",
+    playerId,
+  });
+  return reasons.every((reason: string) => others.includes(reason));
+};
 
 describe.each(["twilio", "telnyx"] as const)("a call by %s", (carrier) => {
   test("rings, is heard to its end, and is a delivered message", async () => {
@@ -151,7 +162,7 @@ test("silence repeats the turn once, then says the number and ends", async () =>
 test("a person who talks over us is heard, one who hangs up in the first second is gone, and strange frames change nothing", async () => {
   const { call: one } = await call();
   const phone = await pickUp(service.baseUrl, one);
-  phone.send({ type: "interrupt", utteranceUntilInterrupt: "Hello. This is", durationUntilInterruptMs: 300 });
+  phone.send(interrupt("Hello. This is"));
   phone.send({ type: "a new kind" });
   phone.say("sto", false);
   phone.say("Who is this?");
@@ -160,27 +171,131 @@ test("a person who talks over us is heard, one who hangs up in the first second 
   await expect.poll(row).toMatchObject({ status: "ended", outcome: "hung_up" });
 });
 
-test("a line that breaks in mid-turn goes on where it was, and else the carrier's news ends it", async () => {
+test("a line that breaks in mid-turn is a dropped call, as the carrier's news ends it", async () => {
   const { campaign, call: one } = await call();
   const phone = await pickUp(service.baseUrl, one);
   await phone.heard(3);
   phone.drop();
   await expect.poll(row).toMatchObject({ status: "in_progress", error_code: "relay_closed" });
-  const again = await pickUp(service.baseUrl, one);
-  expect(await again.heard(3)).toEqual([
-    expect.stringContaining("automated"),
-    expect.stringContaining("press 9"),
-    expect.stringContaining("Hello Ana"),
-  ]);
-  again.drop();
-  await expect.poll(row).toMatchObject({ error_code: "relay_closed" });
   await report(service.baseUrl, one, { CallStatus: "completed", CallDuration: "12" });
   expect(await row()).toMatchObject({ status: "ended", outcome: "dropped" });
   expect(await status(campaign)).toMatchObject({ status: "delivered" });
-  // It is over: nobody speaks on it again.
-  const late = await pickUp(service.baseUrl, one);
-  await late.ended;
-  expect(late.said).toEqual([]);
+});
+
+test("a frame that is too long closes the line with a code, and the call ends as a dropped one", async () => {
+  const { call: one } = await call();
+  const phone = await pickUp(service.baseUrl, one);
+  await phone.heard(3);
+  phone.say("a".repeat(20_000));
+  expect(await phone.closed).toBe(1009);
+  await expect.poll(row).toMatchObject({ status: "in_progress", error_code: "relay_closed" });
+  await report(service.baseUrl, one, { CallStatus: "completed", CallDuration: "3" });
+  expect(await row()).toMatchObject({ status: "ended", outcome: "dropped", seconds: 3 });
+});
+
+test.each(["twilio", "telnyx"] as const)(
+  "the address of a WebSocket of %s leads one call once, and only for its time",
+  async (carrier) => {
+    const { playerId, call: one } = await call(carrier);
+    const [path, expiry] = /^(.+\/)(\d+)\./.exec(one.address)!.slice(1);
+    const sendId = path!.split("/").at(-2)!;
+    // A call rings, takes its longest time, and may have been queued before.
+    expect(Number(expiry) - Date.now() / 1000).toBeLessThan(20 + 300 + 605);
+    const old = { ...one, address: path + relayToken(CREDENTIALS[carrier], sendId, 1_700_000_000) };
+    await expect(pickUp(service.baseUrl, old)).rejects.toThrow("401");
+    const prolonged = { ...one, address: one.address.replace(expiry!, "9999999999") };
+    await expect(pickUp(service.baseUrl, prolonged)).rejects.toThrow("401");
+    const phone = await pickUp(service.baseUrl, one);
+    await phone.heard(3);
+    const intruder = async () => {
+      const again = await pickUp(service.baseUrl, one);
+      again.say("Stop calling me");
+      again.press("9");
+      expect(await again.closed).toBe(1008);
+      expect(again.said).toEqual([]);
+    };
+    await intruder();
+    expect(await row()).toMatchObject({ status: "in_progress", outcome: null });
+    phone.press("2");
+    await phone.ended;
+    await intruder();
+    expect(await row()).toMatchObject({ status: "ended", outcome: "completed" });
+    expect(await isAllowed(playerId, ["frequency_capped"])).toBe(true);
+  },
+);
+
+const ONE_TURN = {
+  voice_script: { callback_number: "+18005550100", turns: [{ id: "only", say: "You have free play." }] },
+};
+const interrupt = (utteranceUntilInterrupt: string) => {
+  return { type: "interrupt", utteranceUntilInterrupt, durationUntilInterruptMs: 300 };
+};
+
+test("last words over which a person speaks are said once more, and then the call ends", async () => {
+  const { call: one } = await call("telnyx", ONE_TURN);
+  pace.secondMs = 60;
+  const phone = await pickUp(service.baseUrl, one);
+  await phone.heard(4);
+  phone.send(interrupt("You can call us at"));
+  phone.say("What was that?");
+  expect((await phone.heard(5)).at(-1)).toBe("You can call us at 800 555 0100. Goodbye.");
+  await phone.ended;
+  expect(phone.said).toHaveLength(5);
+  const { outcome, transcript } = await row();
+  expect(outcome).toBe("completed");
+  expect(transcript.map(({ text }: { text: string }) => text).slice(4)).toEqual([
+    "(spoke over us)",
+    "What was that?",
+    "You can call us at 800 555 0100. Goodbye.",
+  ]);
+});
+
+test("a person who hangs up in the first second of a call without answers has hung up", async () => {
+  const { call: one } = await call("twilio", ONE_TURN);
+  pace.secondMs = 60_000;
+  const phone = await pickUp(service.baseUrl, one);
+  await phone.heard(4);
+  await phone.hangUp();
+  await expect.poll(row).toMatchObject({ status: "ended", outcome: "hung_up" });
+});
+
+test("unfinished words that can only be a stop end the call at once, and the finished ones add nothing", async () => {
+  const { playerId, call: one } = await call();
+  const phone = await pickUp(service.baseUrl, one);
+  await phone.heard(3);
+  phone.say("please stop calling", false);
+  await phone.ended;
+  phone.say("please stop calling my phone");
+  const { outcome, transcript } = await row();
+  expect(outcome).toBe("opted_out");
+  expect(transcript.at(-1)).toMatchObject({ n: 3, by: "them", text: "please stop calling" });
+  expect(await isAllowed(playerId)).toBe(false);
+});
+
+test("unfinished words that may be a stop wait for the rest of the sentence", async () => {
+  const { playerId, call: one } = await call();
+  const phone = await pickUp(service.baseUrl, one);
+  await phone.heard(3);
+  phone.say("no more", false);
+  phone.say("no more than two, yes");
+  await phone.heard(6);
+  await phone.hangUp();
+  await expect.poll(row).toMatchObject({ status: "ended" });
+  expect(await isAllowed(playerId, ["frequency_capped"])).toBe(true);
+});
+
+test.each<[string, (phone: Phone) => unknown]>([
+  ["hangs up", (phone) => phone.hangUp()],
+  ["is cut off by the network", (phone) => phone.drop()],
+  ["says nothing more", () => {}],
+])("a person who says an unfinished stop and then %s has stopped the calls", async (_, then) => {
+  const { playerId, call: one } = await call();
+  const phone = await pickUp(service.baseUrl, one);
+  await phone.heard(3);
+  phone.say("no more", false);
+  await then(phone);
+  await expect.poll(row).toMatchObject({ status: "ended", outcome: "opted_out" });
+  expect(await isAllowed(playerId)).toBe(false);
 });
 
 test("an answering machine gets the whole message with the toll-free number, or nothing", async () => {
@@ -198,12 +313,19 @@ test("an answering machine gets the whole message with the toll-free number, or 
 });
 
 test("a gate that closes before the pick-up says nothing", async () => {
-  const { playerId, call: one } = await call();
+  const { campaign, playerId, call: one } = await call();
   await scenario.call("consent_revoke", { propertyId: scenario.id, playerId, channel: "voice" });
   const phone = await pickUp(service.baseUrl, one);
   await phone.ended;
   expect(phone.said).toEqual([]);
   expect(await row()).toMatchObject({ outcome: "barred" });
+  // The person picked up and heard nothing: by law that call is abandoned.
+  expect((await scenario.stats(campaign)).calls).toMatchObject({
+    answered: 0,
+    barred: 1,
+    abandoned: 1,
+    abandoned_share: { answered: 1, abandoned: 1 },
+  });
 });
 
 test("a person who heard nothing is an abandoned call, and too many pause the campaign", async () => {
@@ -259,7 +381,7 @@ test("forged callbacks and handshakes are refused, and change nothing", async ()
   expect(await report(service.baseUrl, one, { CallStatus: "completed" }, {})).toBe(401);
   await expect(pickUp(service.baseUrl, one, {})).rejects.toThrow("401");
   await expect(pickUp(service.baseUrl, one, { "x-twilio-signature": "AAAA" })).rejects.toThrow("401");
-  const guessed = { ...one, address: one.address.replace(/[^/]+$/, "A".repeat(43)) };
+  const guessed = { ...one, address: one.address.replace(/[^.]+$/, "A".repeat(43)) };
   await expect(pickUp(service.baseUrl, guessed)).rejects.toThrow("401");
   const nowhere = { ...one, address: `${BASE_URL.replace("https", "wss")}/api/nothing` };
   await expect(pickUp(service.baseUrl, nowhere)).rejects.toThrow("404");
@@ -344,23 +466,15 @@ test("a person who speaks over the opening hears it once more, and not for ever"
   const { call: one } = await call("telnyx");
   const phone = await pickUp(service.baseUrl, one);
   await phone.heard(3);
-  const interrupt = {
-    type: "interrupt",
-    utteranceUntilInterrupt: "Hello. This is",
-    durationUntilInterruptMs: 300,
-  };
-  phone.send(interrupt);
+  phone.send(interrupt("Hello. This is"));
   expect((await phone.heard(6)).slice(3)).toEqual(phone.said.slice(0, 3));
-  phone.send(interrupt);
+  phone.send(interrupt("Hello. This is"));
   await phone.heard(9);
-  phone.send(interrupt);
+  phone.send(interrupt("Hello. This is"));
   phone.press("9");
   await phone.ended;
   expect(phone.said).toHaveLength(9);
 });
-
-const isAllowed = async (playerId: string) =>
-  (await scenario.call("compliance_check", { propertyId: scenario.id, channel: "voice", playerId })).allowed;
 
 const STOPS: [string, (phone: Phone) => void][] = [
   ["the key 9", (phone) => phone.press("9")],
@@ -398,7 +512,7 @@ test.each(STOPS)("a stop by %s is taken while the last words of a call are spoke
   expect(phone.said).toHaveLength(4);
   const call_ = await row();
   expect(call_).toMatchObject({ status: "ended", outcome: "opted_out" });
-  expect(call_.transcript.at(-1)).toMatchObject({ n: 4, by: "them" });
+  expect(call_.transcript.at(-1)).toMatchObject({ n: 5, by: "them" });
   expect(await isAllowed(playerId)).toBe(false);
   expect(await scenario.stats(campaign)).toMatchObject({ delivered: 1, unsubscribed: 1 });
 });
@@ -425,7 +539,7 @@ test("a line that its carrier closes without a code is a person who hung up", as
   await expect.poll(row).toMatchObject({ status: "ended", outcome: "hung_up" });
 });
 
-test("a carrier's late news changes no length and no cost of a call that is over", async () => {
+test("a carrier's late news changes no length, no cost and no person of a call that is over", async () => {
   const { call: one } = await call();
   const phone = await pickUp(service.baseUrl, one);
   await phone.heard(3);
@@ -436,5 +550,12 @@ test("a carrier's late news changes no length and no cost of a call that is over
     await report(service.baseUrl, one, { CallStatus, CallDuration: "0" });
   await report(service.baseUrl, one, { CallStatus: "canceled" });
   await report(service.baseUrl, one, { CallStatus: "completed", Other: "kind" });
-  expect(await row()).toMatchObject({ outcome: "completed", seconds: 61, cost: 0.2 });
+  // The person has talked with us.
+  await report(service.baseUrl, one, { AnsweredBy: "machine_start" });
+  expect(await row()).toMatchObject({
+    outcome: "completed",
+    seconds: 61,
+    cost: 0.2,
+    answered_by: "human",
+  });
 });

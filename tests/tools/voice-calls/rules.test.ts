@@ -113,6 +113,21 @@ test("a script names all its faults when it is written, and sending names what t
   ]);
   const empty = await scenario.voiceCampaign({ voice_script: null });
   expect((await scenario.preflight(empty)).errors).toMatchObject([{ field: "voice_script" }]);
+  const { id: provider_id } = await scenario.call("create_message_provider", {
+    channel: "voice",
+    kind: "retell",
+    name: "calls",
+    from_address: "+18005550100",
+    credentials: { api_key: "key", agent_id: "agent" },
+    allows_gaming: true,
+  });
+  const own = await scenario.voiceCampaign({ provider_id });
+  expect((await scenario.preflight(own)).errors).toMatchObject([
+    {
+      field: "voice_script.callback_number",
+      message: expect.stringContaining("from which the provider retell calls"),
+    },
+  ]);
   const nameless = await callScenario(service, { legal_name: undefined });
   await nameless.caller();
   expect((await nameless.preflight(await nameless.voiceCampaign())).errors).toMatchObject([
@@ -238,11 +253,35 @@ test("a journey calls by a message node, and a simulated call is not sent", asyn
 });
 
 test.each([
-  ["en", ["stop", "please stop calling me", "nine", "don't call me again", "no more calls please"]],
-  ["es", ["alto", "no me llamen más", "dejen de llamarme", "nueve"]],
-  ["fr", ["arrêt", "ne m'appelez plus", "arrêtez de m'appeler", "neuf"]],
-  ["de", ["Stopp", "Stopp, bitte", "Rufen Sie mich nicht mehr an", "hören Sie auf", "drücken neun"]],
-  ["zh", ["停止", "请停止", "请不要再打了", "请停止给我打电话", "按九", "停止停止"]],
+  [
+    "en",
+    [
+      "stop",
+      "please stop calling me",
+      "nine",
+      "press the nine",
+      "don't call me again",
+      "no more calls please",
+    ],
+  ],
+  ["es", ["alto", "no me llamen más", "dejen de llamarme", "nueve", "oprima el nueve"]],
+  [
+    "fr",
+    ["arrêt", "ne m'appelez plus", "arrêtez de m'appeler", "neuf", "la touche neuf", "j'appuie sur le neuf"],
+  ],
+  [
+    "de",
+    [
+      "Stopp",
+      "Stopp, bitte",
+      "Rufen Sie mich nicht mehr an",
+      "hören Sie auf",
+      "drücken neun",
+      "die neun",
+      "ich drücke die Neun",
+    ],
+  ],
+  ["zh", ["停止", "请停止", "请不要再打了", "请停止给我打电话", "按九", "按九键", "我按九", "停止停止"]],
 ] as const)("a stop is understood in the words of %s", async (_, said) => {
   const keywords = await scenario.query(
     (sql) =>

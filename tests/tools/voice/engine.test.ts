@@ -1,11 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { CALL_LANGUAGES, type CallScript } from "#runtime/channels/provider/call.ts";
+import type { Keyword } from "#tools/sms/keywords.ts";
 import { parseText } from "#tools/templates/rendering/liquid.ts";
 import { compileScript } from "#tools/voice/compile.ts";
-import { type CallState, type Heard, nextStep, RINGING, type Said } from "#tools/voice/engine/engine.ts";
+import { type CallState, type Heard, nextStep, RINGING } from "#tools/voice/engine/engine.ts";
 import { FIXED_PARTS, fixedSentence } from "#tools/voice/engine/fixed-words.ts";
-import { stopReader } from "#tools/voice/engine/heard.ts";
+import { soFarReader, stopReader } from "#tools/voice/engine/heard.ts";
+import type { Said } from "#tools/voice/engine/said.ts";
 import { secondsToSay } from "#tools/voice/engine/transcript.ts";
 import { scriptProblems } from "#tools/voice/problems.ts";
 import { VoiceScript } from "#tools/voice/script.ts";
@@ -62,6 +64,9 @@ const heard: fc.Arbitrary<Heard> = fc.oneof(
     { kind: "machine" },
     { kind: "person" },
     { kind: "time_up" },
+    { kind: "cut_off", spoken: "" },
+    { kind: "cut_off", spoken: "Hello. This is" },
+    { kind: "cut_off", spoken: "You can call us at 800" },
   ),
   fc.constantFrom("1", "2", "9", "#", "19").map((keys): Heard => ({ kind: "keys", keys })),
   fc
@@ -81,7 +86,7 @@ const heard: fc.Arbitrary<Heard> = fc.oneof(
 
 interface Played {
   said: Said[];
-  steps: { heard: Heard; act: string; state: CallState }[];
+  steps: { heard: Heard; act: string; state: CallState; say: readonly Said[] }[];
 }
 
 function play(call: CallScript, events: readonly Heard[]): Played {
@@ -91,7 +96,7 @@ function play(call: CallScript, events: readonly Heard[]): Played {
     const step = nextStep(call, state, one, isStop);
     state = step.state;
     played.said.push(...step.say);
-    played.steps.push({ heard: one, act: step.act, state });
+    played.steps.push({ heard: one, act: step.act, state, say: step.say });
   }
   return played;
 }
@@ -110,21 +115,17 @@ test("whatever the script and the person: identification first, the way out seco
       });
       expect(said[1]?.fixed).toBe("opt_out");
       let isOver = false;
-      for (const { heard: one, act, state } of steps) {
-        if (isOver) expect(act).toBe("none");
+      for (const { heard: one, act, state, say } of steps) {
+        if (isOver) expect([act, say]).toEqual(["none", []]);
         else if (stops(one) && state.phase === "over") expect(act).toBe("stop");
         if (stops(one)) expect(state.phase).toBe("over");
+        // The number is said before we end a call.
+        if (!isOver && act === "close") expect(say.at(-1)?.fixed).toMatch(/closing|voicemail_opt_out/);
+        // A person who spoke over a sentence of the law hears it once more, or has heard it three times.
+        if (act === "pause" && state.cuts < 2)
+          expect(state.owed.some(({ fixed }) => fixed !== null)).toBe(true);
         isOver ||= state.phase === "over";
       }
-      const ending = steps.findIndex(({ state }) => state.phase === "over");
-      const ends = ending < 0 ? null : steps[ending]!;
-      const byUs =
-        ends?.act === "hang_up" &&
-        ends.heard.kind !== "hung_up" &&
-        said.at(-1)?.fixed !== "voicemail_opt_out";
-      const isSilent =
-        ends?.heard.kind === "machine" || (ends?.heard.kind === "speech" && call.voicemail === null);
-      if (byUs && !isSilent) expect(said.at(-1)?.fixed).toBe("closing");
       // The machine hears the whole message or nothing.
       if (said.at(-1)?.fixed === "voicemail_opt_out") expect(said.at(-3)?.fixed).toBe("identification");
       expect(said.length).toBeLessThan(200);
@@ -142,6 +143,139 @@ test("every persona's call ends, and no call says a word behind a stop", () => {
     }),
     { numRuns: isFull ? 10_000 : 500 },
   );
+});
+
+const THREE: CallScript = {
+  language: "en",
+  entity: "Casino LLC",
+  number: "800 555 0100",
+  ai_disclosure: true,
+  voicemail: "Come and see us.",
+  turns: [
+    { id: "a", say: "You have free play.", listen: [], next: "b", on_silence: null, on_other: null },
+    { id: "b", say: "Good luck.", listen: [], next: null, on_silence: null, on_other: null },
+  ],
+};
+const IDENTIFICATION = fixedSentence(THREE, "identification");
+const OPT_OUT = fixedSentence(THREE, "opt_out");
+const CLOSING = fixedSentence(THREE, "closing");
+const person: Heard = { kind: "person" };
+const silence: Heard = { kind: "silence" };
+const cut = (spoken: string): Heard => ({ kind: "cut_off", spoken });
+const speech = (text: string): Heard => ({ kind: "speech", text });
+const texts = (said: readonly Said[]) => said.map(({ text }) => text);
+
+describe("a script without an answer, over which the person speaks", () => {
+  test.each([
+    [
+      "the identification",
+      "Hello. This is",
+      [IDENTIFICATION, OPT_OUT, "You have free play.", "Good luck.", CLOSING],
+    ],
+    ["nothing at all", "", [IDENTIFICATION, OPT_OUT, "You have free play.", "Good luck.", CLOSING]],
+    [
+      "the way to stop",
+      `${IDENTIFICATION} To stop these`,
+      [IDENTIFICATION, OPT_OUT, "You have free play.", "Good luck.", CLOSING],
+    ],
+    ["a turn", `${IDENTIFICATION} ${OPT_OUT} You have`, ["You have free play.", "Good luck.", CLOSING]],
+    ["the number, told alone", "You can call us at 800", [CLOSING]],
+    [
+      "words that we never said",
+      "Buy now",
+      [IDENTIFICATION, OPT_OUT, "You have free play.", "Good luck.", CLOSING],
+    ],
+  ])("says on from the sentence that was cut short behind %s", (_, spoken, again) => {
+    const { said, steps } = play(THREE, [person, cut(spoken), speech("hm?"), silence]);
+    expect(texts(said.slice(5))).toEqual(again);
+    expect(steps.map(({ act }) => act)).toEqual(["close", "pause", "close", "hang_up"]);
+  });
+
+  test("hears nothing twice when the last sentence was said", () => {
+    const { said, steps } = play(THREE, [person, cut(CLOSING), silence]);
+    expect(said).toHaveLength(5);
+    expect(steps.map(({ act }) => act)).toEqual(["close", "pause", "hang_up"]);
+  });
+
+  test("hears the same words three times at most, and then the call ends", () => {
+    const { said, steps } = play(THREE, [
+      person,
+      ...[1, 2, 3, 4].flatMap(() => [cut("You can"), cut("You can"), silence]),
+    ]);
+    expect(texts(said).filter((text) => text === CLOSING)).toHaveLength(3);
+    expect(steps.at(-1)).toMatchObject({ act: "none", state: { phase: "over" } });
+  });
+
+  test("stops all calls by a word, asks who calls, or hangs up, until the last word is said", () => {
+    expect(play(THREE, [person, cut("You can"), speech("stop")]).steps.at(-1)!.act).toBe("stop");
+    const asked = play(THREE, [person, speech("Who is this?"), silence]);
+    expect(texts(asked.said.slice(5))).toEqual([IDENTIFICATION, OPT_OUT, CLOSING]);
+    expect(asked.steps.at(-1)!.act).toBe("hang_up");
+    expect(nextStep(THREE, play(THREE, [person]).steps[0]!.state, { kind: "hung_up" }, isStop).outcome).toBe(
+      "hung_up",
+    );
+  });
+
+  test("is a machine whose greeting cuts the message short: the message is left as a whole", () => {
+    const { said, steps } = play(THREE, [
+      { kind: "machine" },
+      cut(`${IDENTIFICATION} Come`),
+      silence,
+      silence,
+    ]);
+    expect(texts(said.slice(0, 3))).toEqual(texts(said.slice(3)));
+    expect(said).toHaveLength(6);
+    expect(steps.at(-1)!.state.outcome).toBe("voicemail_left");
+  });
+});
+
+test("an answer over the opening is no answer to the turn that was not heard", () => {
+  const call: CallScript = {
+    ...THREE,
+    turns: [
+      { ...THREE.turns[0]!, next: null, listen: [{ keys: "1", phrases: ["yes"], next: "b" }] },
+      THREE.turns[1]!,
+    ],
+  };
+  const { said, steps } = play(call, [person, cut("Hello"), speech("yes"), speech("yes"), silence]);
+  expect(texts(said.slice(3))).toEqual([
+    IDENTIFICATION,
+    OPT_OUT,
+    "You have free play.",
+    "Good luck.",
+    CLOSING,
+  ]);
+  expect(steps.map(({ act }) => act)).toEqual(["listen", "pause", "listen", "close", "hang_up"]);
+  // Over the turn itself a person may answer.
+  const eager = play(call, [person, cut(`${IDENTIFICATION}${OPT_OUT} You`), speech("yes")]);
+  expect(texts(eager.said.slice(3))).toEqual(["Good luck.", CLOSING]);
+});
+
+test("unfinished words are a stop at once only when no end of the sentence can change that", () => {
+  const word = (
+    text: string,
+    action: Keyword["action"],
+    match: Keyword["match"],
+    origin: Keyword["origin"],
+  ) => {
+    return { text, action, match, origin, language: "en" };
+  };
+  const keywords = [
+    word("STOP", "stop", "message", "protected"),
+    word("STOP", "review", "anywhere", "default"),
+    word("STOP CALLING", "stop", "beginning", "default"),
+    word("NO MORE", "stop", "message", "default"),
+    word("NO MORE CALLS", "stop", "beginning", "default"),
+  ];
+  const read = soFarReader(keywords);
+  for (const text of ["Please stop calling", "stop", "well, stop", "no more calls to"])
+    expect(read(text), text).toBe("surely");
+  for (const text of ["no more", "nine"]) expect(read(text), text).toBe("perhaps");
+  for (const text of ["no more than two", "nine o'clock", "sto", "yes", ""])
+    expect(read(text), text).toBe("no");
+  // A property whose people stop by waits for the end of the sentence.
+  const own = soFarReader([...keywords, word("STOP BY", "ignore", "anywhere", "property")]);
+  expect([own("stop"), own("stop by"), own("stop calling")]).toEqual(["perhaps", "perhaps", "surely"]);
 });
 
 test("a key has always the same persona, and all of them come up", () => {
@@ -245,6 +379,9 @@ test("all faults of a script are named at once, each with its turn and remedy", 
   expect(
     scriptProblems({ ...SCRIPT, callback_number: "+17025550100", on_voicemail: "Call." }, RULES),
   ).toEqual([{ field: "callback_number", message: expect.stringContaining("toll-free") }]);
+  expect(scriptProblems({ ...SCRIPT, callback_number: "+1 900 555 0100" }, RULES)).toEqual([
+    { field: "callback_number", message: expect.stringContaining("premium rate") },
+  ]);
 });
 
 test("every fixed sentence stands in each language of the pages, names the company and the number, and is no copy", () => {
@@ -267,8 +404,9 @@ test("every fixed sentence stands in each language of the pages, names the compa
   }
 });
 
-test("a sentence of Chinese takes the time of its syllables", () => {
+test("a sentence of Chinese takes the time of its syllables, and a number that of its digits", () => {
   expect(secondsToSay("您好")).toBe(1);
   expect(secondsToSay("如果您不想再接到此类电话")).toBe(3);
   expect(secondsToSay("Hello there, this is a call.")).toBe(3);
+  expect(secondsToSay("Call 800 555 0100.")).toBe(5);
 });

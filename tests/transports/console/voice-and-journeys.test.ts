@@ -58,14 +58,37 @@ test("a report of calls has their results, and no opens and clicks", async () =>
   expect((await manager.get(`/console/campaigns/${id}/hours`)).text).not.toMatch(/opens|clicks/);
 });
 
-test("a voice campaign offers a rehearsal and no test by email", async () => {
+test("a voice campaign offers a rehearsal, in which nobody is called", async () => {
   const id = await scenario.voiceCampaign();
   const { text } = await manager.get(`/console/campaigns/${id}/check`);
   expect(text).toContain("Rehearse the call");
-  expect(text).not.toContain("Send a test");
   const played = await manager.get(`/console/campaigns/${id}/rehearsal?persona=says_stop`);
   expect([played.status, played.text]).toEqual([200, expect.stringContaining("Please stop calling me.")]);
   expect((await scenario.calls({ "campaign_id.eq": id })).length).toBe(0);
+});
+
+test("a manager calls one player as a test, by a form that shows its fault again, and never twice", async () => {
+  const id = await scenario.voiceCampaign();
+  const callee = await scenario.caller();
+  const { phone } = await scenario.call("get_player", { id: callee });
+  const check = `/console/campaigns/${id}/check`;
+  const form = /<form method="post" action="([^"]+\/test)".+?<\/form>/s.exec(
+    (await manager.get(check)).text,
+  )!;
+  expect(form[0]).toContain("Telephone number of a player");
+  expect((await analyst.get(check)).text).not.toContain("Telephone number of a player");
+  const once = /name="once" value="([^"]+)"/.exec(form[0])![1]!;
+  const strange = await manager.post(form[1]!, { to: "+13105550100" });
+  expect([strange.status, strange.text]).toEqual([400, expect.stringContaining('value="+13105550100"')]);
+  expect(strange.text).toContain("neither the address of a user");
+  const sent = await manager.post(form[1]!, { to: phone, once });
+  expect(sent.status).toBe(303);
+  expect((await manager.post(form[1]!, { to: phone, once })).status).toBe(303);
+  await service.idle();
+  expect(await scenario.calls({ "player_id.eq": callee })).toMatchObject([
+    { campaign_id: null, simulated: true },
+  ]);
+  expect((await manager.get(`${check}?tested=yes`)).text).toContain("The test call is on its way.");
 });
 
 test("each player at a node has a page that says why, until when, and what comes then", async () => {

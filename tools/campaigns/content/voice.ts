@@ -13,6 +13,7 @@ import { faultsOf, inField } from "#tools/voice/check-script.ts";
 import { type CompiledScript, compileScript } from "#tools/voice/compile.ts";
 import { secondsToSay } from "#tools/voice/engine/transcript.ts";
 import { type VoiceLaws, voiceLaws } from "#tools/voice/law/law.ts";
+import { readCallbackNumber } from "#tools/voice/numbers.ts";
 import { longestSeconds } from "#tools/voice/problems.ts";
 import type { VoiceScript } from "#tools/voice/script.ts";
 import { spokenValues } from "#tools/voice/spoken.ts";
@@ -130,7 +131,7 @@ function noLegalName(slug: string): FaultDetail {
 async function providerProblems(
   context: CompileContext,
   { provider_id }: Campaign,
-  { instructions }: VoiceScript,
+  { instructions, callback_number }: VoiceScript,
   { most_call_seconds: most }: VoiceLaws,
 ): Promise<FaultDetail[]> {
   const { providers, problems } = await ownProviders(context, "voice", provider_id);
@@ -142,6 +143,9 @@ async function providerProblems(
   const speaker = all.find(({ kind }) => SPEAK_TURNS.has(kind));
   const endless = all.find(({ kind }) => (callTimesOf(kind)?.shortest ?? 0) > most);
   const silent = all.find(({ kind, from }) => NEED_SENDER.has(kind) && from === null);
+  const country = context.property.default_country;
+  const number = readCallbackNumber(callback_number, country)?.e164;
+  const caller = all.find(({ from }) => from !== null && readCallbackNumber(from, country)?.e164 === number);
   return [
     ...(instructions !== undefined && speaker
       ? [
@@ -156,6 +160,14 @@ async function providerProblems(
           {
             field: "provider_id",
             message: `the provider ${endless.kind} ends no call sooner than after ${callTimesOf(endless.kind)!.shortest} seconds, and a call takes ${most} at most (most_call_seconds of list_voice_laws); raise it, or take another provider`,
+          },
+        ]
+      : []),
+    ...(caller
+      ? [
+          {
+            field: "voice_script.callback_number",
+            message: `is the number from which the provider ${caller.kind} calls, and a call must tell another one (47 CFR 64.1200(b)(2)); give the number of people who answer`,
           },
         ]
       : []),

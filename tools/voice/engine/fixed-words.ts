@@ -21,15 +21,16 @@ const WORDS: Record<CallLanguage, Fixed> = {
   },
   es: {
     identification: (entity, ai) =>
-      `Hola. Esta es una llamada automática de ${entity}${ai ? ", con una voz de inteligencia artificial" : ""}.`,
-    opt_out: "Para no recibir más llamadas, pulse 9 o diga alto en cualquier momento.",
+      `Hola. Esta es una llamada automática de ${entity}${ai ? ", con una voz generada por inteligencia artificial" : ""}.`,
+    opt_out: "Para no recibir más llamadas, oprima el 9 o diga alto en cualquier momento.",
     closing: (number) => `Puede llamarnos al ${number}. Adiós.`,
-    voicemail_opt_out: (number) => `Para no recibir más llamadas, llámenos gratis al ${number}. Adiós.`,
+    voicemail_opt_out: (number) => `Para no recibir más llamadas, llámenos sin costo al ${number}. Adiós.`,
   },
   fr: {
     identification: (entity, ai) =>
-      `Bonjour. Ceci est un appel automatique de ${entity}${ai ? ", par une voix d'intelligence artificielle" : ""}.`,
-    opt_out: "Pour ne plus recevoir ces appels, appuyez sur 9 ou dites arrêt à tout moment.",
+      `Bonjour. Ceci est un appel automatique de la part de ${entity}${ai ? ", avec une voix générée par intelligence artificielle" : ""}.`,
+    opt_out:
+      "Pour ne plus recevoir ces appels, vous pouvez à tout moment appuyer sur la touche 9 ou dire arrêt.",
     closing: (number) => `Vous pouvez nous appeler au ${number}. Au revoir.`,
     voicemail_opt_out: (number) =>
       `Pour ne plus recevoir ces appels, appelez-nous gratuitement au ${number}. Au revoir.`,
@@ -37,16 +38,16 @@ const WORDS: Record<CallLanguage, Fixed> = {
   de: {
     identification: (entity, ai) =>
       `Guten Tag. Dies ist ein automatischer Anruf von ${entity}${ai ? ", gesprochen von einer künstlichen Intelligenz" : ""}.`,
-    opt_out: "Um diese Anrufe zu beenden, drücken Sie jederzeit die 9 oder sagen Sie Stopp.",
+    opt_out: "Wenn Sie keine weiteren Anrufe wünschen, drücken Sie jederzeit die 9 oder sagen Sie Stopp.",
     closing: (number) => `Sie erreichen uns unter ${number}. Auf Wiederhören.`,
     voicemail_opt_out: (number) =>
-      `Um diese Anrufe zu beenden, rufen Sie uns gebührenfrei unter ${number} an. Auf Wiederhören.`,
+      `Wenn Sie keine weiteren Anrufe wünschen, rufen Sie uns gebührenfrei unter ${number} an. Auf Wiederhören.`,
   },
   zh: {
     identification: (entity, ai) => `您好。这是${entity}的自动语音电话${ai ? "，由人工智能语音播报" : ""}。`,
-    opt_out: "如果您不想再接到此类电话，请随时按 9 或说停止。",
+    opt_out: "如果您不想再接到此类电话，请随时按 9 键，或者说“停止”。",
     closing: (number) => `您可以拨打 ${number} 联系我们。再见。`,
-    voicemail_opt_out: (number) => `如果您不想再接到此类电话，请拨打免费电话 ${number}。再见。`,
+    voicemail_opt_out: (number) => `如果您不想再接到此类电话，请拨打免费电话 ${number} 告诉我们。再见。`,
   },
 };
 

@@ -6,7 +6,11 @@ import { STOP_KEY } from "./fixed-words.ts";
 export type IsStop = (text: string) => boolean;
 
 const NINE = new Set(["9", "NINE", "NUEVE", "NEUF", "NEUN", "九"]);
-const PRESS = new Set(["PRESS", "PULSE", "MARQUE", "APPUYEZ", "DRUCKE", "DRUCKEN", "TASTE", "按"]);
+/** Words beside the key's name, as people repeat them from the way to stop. */
+const PRESS = new Set(
+  `PRESS PRESSING THE PULSE PULSO OPRIMA OPRIMO MARQUE MARCO EL APPUYEZ APPUYER APPUIE JAPPUIE SUR LA LE TOUCHE DRUCKE DRUCKEN
+  ICH DIE TASTE I 按 键 我`.split(/\s+/),
+);
 
 /**
  * Reads speech by the keywords of texts. Words that a person would have to review count as a stop here: a call cannot
@@ -18,6 +22,23 @@ export function stopReader(keywords: readonly Keyword[]): IsStop {
     if (action === "stop" || action === "review") return true;
     const words = wordsOf(text).filter((word) => !PRESS.has(word));
     return words.length === 1 && NINE.has(words[0]!);
+  };
+}
+
+/** Whether words that are not finished ask for no more calls: `surely`, however they go on; `perhaps`, if they end here. */
+export type ReadSoFar = (text: string) => "surely" | "perhaps" | "no";
+
+/** Reads unfinished speech. Only whole sentences, and the property's own keywords, can give a stop another meaning. */
+export function soFarReader(keywords: readonly Keyword[]): ReadSoFar {
+  const isStop = stopReader(keywords);
+  const open = keywords.filter(({ match }) => match !== "message");
+  const others = keywords.filter(({ action }) => action !== "stop" && action !== "review");
+  return (text) => {
+    const { action, matched } = readText(text, open);
+    const stops = action === "stop" || action === "review";
+    const words = wordsOf(matched?.text ?? "");
+    if (stops && !others.some((other) => contains(wordsOf(other.text), words))) return "surely";
+    return stops || isStop(text) ? "perhaps" : "no";
   };
 }
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
-import type { Heard, Said } from "./engine.ts";
+import type { Heard, Step } from "./engine.ts";
 import { FIXED_PARTS } from "./fixed-words.ts";
+import type { Said } from "./said.ts";
 
 /** One line of a call, in its order. */
 export const TranscriptLine = z.object({
@@ -16,8 +17,14 @@ export type TranscriptLine = z.output<typeof TranscriptLine>;
 
 const MOST_CHARACTERS = 1_000;
 
-/** Our words, as lines after the ones before. */
-export function ourLines(said: readonly Said[], from: number, at: number): TranscriptLine[] {
+/** A step of a call as lines after the ones before: what was heard, and our words. */
+export function stepLines(heard: Heard, { say, act }: Step, from: number, at: number): TranscriptLine[] {
+  // The silence behind our last words says nothing.
+  const theirs = heard.kind === "silence" && act === "hang_up" ? [] : theirLines(heard, from, at);
+  return [...theirs, ...ourLines(say, from + theirs.length, at)];
+}
+
+function ourLines(said: readonly Said[], from: number, at: number): TranscriptLine[] {
   return said.map(({ text, turn, fixed }, index) => {
     return { n: from + index, at, by: "us", text, turn, fixed, keys: null };
   });
@@ -27,6 +34,7 @@ const WORDS: Partial<Record<Heard["kind"], string>> = {
   silence: "(silence)",
   hung_up: "(hung up)",
   machine: "(an answering machine)",
+  cut_off: "(spoke over us)",
 };
 
 /** The other side's words or keys, as a line; none where it did nothing. */
@@ -41,11 +49,12 @@ export function theirLines(heard: Heard, from: number, at: number): TranscriptLi
 /** Each of these characters is a syllable, and no space parts them. */
 const CHINESE = /\p{Script=Han}/gu;
 
-/** About the time that a voice needs for a text. */
+/** About the time that a voice needs for a text. A telephone number is spoken digit by digit. */
 export function secondsToSay(text: string): number {
   const characters = text.match(CHINESE)?.length ?? 0;
   const words = text
     .replace(CHINESE, " ")
+    .replace(/\d/g, " $& ")
     .split(/\s+/)
     .filter((word) => /[\p{L}\p{N}]/u.test(word)).length;
   return Math.max(1, Math.ceil(words / 2.5 + characters / 4));

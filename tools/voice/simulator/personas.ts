@@ -32,12 +32,22 @@ export function pickUp(persona: Persona): Heard | null {
   return { kind: persona === "voicemail" ? "machine" : "person" };
 }
 
+/** A persona's act while the last words of a call are said. */
+export function lastReplyOf(persona: Persona): Heard {
+  return OWN_WAYS[persona] ?? { kind: "silence" };
+}
+
+const OWN_WAYS: Partial<Record<Persona, Heard>> = {
+  hangs_up: { kind: "hung_up" },
+  presses_9: { kind: "keys", keys: "9" },
+  says_stop: { kind: "speech", text: "Please stop calling me." },
+  silent: { kind: "silence" },
+};
+
 /** A persona's answer to a turn that listens. `count`: how many it has given before. */
 export function replyOf(persona: Persona, turn: CallTurn, count: number): Heard {
-  if (persona === "hangs_up") return { kind: "hung_up" };
-  if (persona === "presses_9") return { kind: "keys", keys: "9" };
-  if (persona === "says_stop") return { kind: "speech", text: "Please stop calling me." };
-  if (persona === "silent") return { kind: "silence" };
+  const own = OWN_WAYS[persona];
+  if (own) return own;
   if (persona === "asks_who" && count === 0) return { kind: "speech", text: "Who is this?" };
   const answer = turn.listen[0];
   if (!answer) return { kind: "silence" };

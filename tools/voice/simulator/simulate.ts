@@ -1,8 +1,9 @@
 import type { CallScript } from "#runtime/channels/provider/call.ts";
-import { type CallOutcome, type Heard, nextStep, RINGING } from "#tools/voice/engine/engine.ts";
+import { type Heard, nextStep, RINGING } from "#tools/voice/engine/engine.ts";
 import type { IsStop } from "#tools/voice/engine/heard.ts";
-import { ourLines, secondsToSay, type TranscriptLine, theirLines } from "#tools/voice/engine/transcript.ts";
-import { type Persona, pickUp, replyOf } from "./personas.ts";
+import type { CallOutcome } from "#tools/voice/engine/outcomes.ts";
+import { secondsToSay, stepLines, type TranscriptLine } from "#tools/voice/engine/transcript.ts";
+import { lastReplyOf, type Persona, pickUp, replyOf } from "./personas.ts";
 
 /** A call that nobody made: the engine spoke with a persona. */
 export interface SimulatedCall {
@@ -24,17 +25,16 @@ export function simulateCall(call: CallScript, persona: Persona, isStop: IsStop)
   let state = RINGING;
   let heard: Heard = first;
   for (let count = 0; ; count += 1) {
-    transcript.push(...theirLines(heard, transcript.length, at));
     const step = nextStep(call, state, heard, isStop);
     state = step.state;
-    transcript.push(...ourLines(step.say, transcript.length, at));
+    transcript.push(...stepLines(heard, step, transcript.length, at));
     at += step.say.reduce((sum, { text }) => sum + secondsToSay(text), 0);
     if (step.outcome !== null) {
       const answered_by = first.kind === "machine" ? "machine" : "human";
       return { outcome: step.outcome, answered_by, seconds: at, transcript };
     }
-    const turn = call.turns.find(({ id }) => id === state.turn)!;
-    heard = replyOf(persona, turn, count);
-    at += ANSWER_SECONDS;
+    const turn = call.turns.find(({ id }) => id === state.turn);
+    heard = step.act === "listen" && turn ? replyOf(persona, turn, count) : lastReplyOf(persona);
+    if (step.act === "listen") at += ANSWER_SECONDS;
   }
 }

@@ -2,7 +2,7 @@ import { html } from "hono/html";
 import type { Status } from "#tools/campaigns/campaign/columns.ts";
 import { allows } from "#tools/campaigns/campaign/states.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
-import { actButton, askButton } from "#transports/console/fields.ts";
+import { actButton, askButton, type Filled } from "#transports/console/fields.ts";
 import { consolePage } from "#transports/console/frame.ts";
 import { redirect } from "#transports/console/signed-out.ts";
 import { chip, fieldsOf, timeOf } from "#transports/console/values.ts";
@@ -73,13 +73,13 @@ function checkPart(desk: Desk, { id }: Row): Html {
 }
 
 /** The check by itself, for browsers without scripts, and as the part of the campaign's page. */
-export async function checkPage(desk: Desk): Promise<Response> {
+export async function checkPage(desk: Desk, filled: Filled = { values: {} }): Promise<Response> {
   const campaign = await desk.run("get_campaign", { id: desk.c.req.param("id") });
   return consolePage(desk, {
     part: PART,
     above: { path: `${PART}/${campaign.id}`, name: String(campaign.name) },
     heading: say().campaigns.checkAndSend,
-    content: html`<div id="check">${await checkSection(desk, campaign)}</div>`,
+    content: html`<div id="check">${await checkSection(desk, campaign, filled)}</div>`,
   });
 }
 

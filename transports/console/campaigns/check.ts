@@ -1,13 +1,13 @@
 import { html } from "hono/html";
 import { bars, type Tile, tiles } from "#transports/console/bars.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
-import { actButton, askButton, formOf, input, tick } from "#transports/console/fields.ts";
+import { askButton, type Filled, formOf, input, tick } from "#transports/console/fields.ts";
 import { term } from "#transports/console/terms.ts";
 import { words } from "#transports/console/values.ts";
 import { count, counted, inEnglish, money, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { reasonWords } from "./reasons.ts";
-import { rehearsalForm } from "./rehearsal.ts";
+import { testedNote, testForm } from "./test-send.ts";
 
 interface Preflight {
   ok: boolean;
@@ -27,15 +27,14 @@ export function checkLink(): Html {
 }
 
 /** The check of a campaign before it goes: who gets it, who does not, its cost, a test, and the sending. */
-export async function checkSection(desk: Desk, campaign: Row): Promise<Html> {
+export async function checkSection(desk: Desk, campaign: Row, filled: Filled): Promise<Html> {
   const result = await desk.run<Preflight>("preflight_campaign", { campaignId: campaign.id });
   const blocked = Object.entries(result.blocked).sort(([, one], [, other]) => other - one);
   const rows = blocked.map(
     ([reason, value]) =>
       [reason, value, html`${words(reason)}<p class="soft">${reasonWords(reason)}</p>`] as const,
   );
-  const { tested } = desk.c.req.query();
-  return html`${tested === undefined ? "" : html`<p class="said" role="status">${say().report.testOnItsWay(desk.user.email)}</p>`}${verdict(result)}${tiles(figuresOf(result))}<div class="two aside"><section>${rows.length > 0 ? html`<h2>${say().general.whoGetsNoneAndWhy}</h2>${bars(say().general.blockedByReason, rows, result.audience, say().general.reason)}` : html`<h2>${say().report.whoGetsNone}</h2><p>${say().report.gateBlocksNobody(term("gate"))}</p>`}<h2>${say().report.firstWhoGet}</h2>${samples(campaign, result)}</section><section>${desk.canWrite ? sending(desk, campaign, result) : html`<p class="soft">${say().report.aManagerSendsIt}</p>`}</section></div>`;
+  return html`${testedNote(desk, campaign)}${verdict(result)}${tiles(figuresOf(result))}<div class="two aside"><section>${rows.length > 0 ? html`<h2>${say().general.whoGetsNoneAndWhy}</h2>${bars(say().general.blockedByReason, rows, result.audience, say().general.reason)}` : html`<h2>${say().report.whoGetsNone}</h2><p>${say().report.gateBlocksNobody(term("gate"))}</p>`}<h2>${say().report.firstWhoGet}</h2>${samples(campaign, result)}</section><section>${desk.canWrite ? sending(desk, campaign, result, filled) : html`<p class="soft">${say().report.aManagerSendsIt}</p>`}</section></div>`;
 }
 
 function verdict({ ok, errors, warnings }: Preflight): Html {
@@ -70,14 +69,9 @@ function samples(campaign: Row, { sample_renders }: Preflight): Html {
   )}</ul>`;
 }
 
-function sending(desk: Desk, campaign: Row, { ok, allowed }: Preflight): Html {
+function sending(desk: Desk, campaign: Row, { ok, allowed }: Preflight, filled: Filled): Html {
   const path = `/console/campaigns/${campaign.id}`;
-  const test =
-    campaign.channel === "email"
-      ? html`<h2>${say().report.test}</h2><p class="soft">${say().report.messageAsNowWithTest}</p>${actButton(desk, `${path}/test`, say().report.sendTestTo(desk.user.email))}`
-      : campaign.channel === "voice"
-        ? html`<h2>${say().general.rehearsal}</h2><p class="soft">${say().report.callAsNowWithSample}</p>${rehearsalForm(campaign)}`
-        : "";
+  const test = testForm(desk, campaign, filled);
   if (!ok)
     return html`<div class="pane">${test}<h2>${say().report.send}</h2><p>${say().report.mendWhatStandsAboveFirst}</p></div>`;
   const messages = counted(allowed, "message");

@@ -2,7 +2,6 @@ import type { Desk } from "#transports/console/desk.ts";
 import type { Filled } from "#transports/console/fields.ts";
 import { consolePage } from "#transports/console/frame.ts";
 import { mountDesk } from "#transports/console/mount-desk.ts";
-import { redirect } from "#transports/console/signed-out.ts";
 import { say } from "#transports/console/words/say.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
 import { abTestForm, removeAbTest, saveAbTest } from "./ab-test.ts";
@@ -12,6 +11,7 @@ import { campaignsPage } from "./list.ts";
 import { messageOf } from "./preview.ts";
 import { rehearsalPage } from "./rehearsal.ts";
 import { scheduleCampaign } from "./schedule.ts";
+import { sendTest } from "./test-send.ts";
 import { createCampaign, editor, newCampaignPage, saveCampaign } from "./write.ts";
 
 const PART = "/console/campaigns";
@@ -31,7 +31,7 @@ export function mountCampaigns(mounting: Mounting): void {
   post("/new", (desk) => createCampaign(desk, () => choicesOf(desk)));
   get("/:id", campaignPage);
   post("/:id", (desk) => saveCampaign(desk, (filled) => againPage(desk, filled)));
-  get("/:id/check", checkPage);
+  get("/:id/check", (desk) => checkPage(desk));
   get("/:id/message", messageOf);
   get("/:id/rehearsal", rehearsalPage);
   get("/:id/hours", hoursPage);
@@ -40,11 +40,7 @@ export function mountCampaigns(mounting: Mounting): void {
   post("/:id/ab-test/remove", removeAbTest);
   post("/:id/copy", copyCampaign);
   post("/:id/schedule", scheduleCampaign);
-  post("/:id/test", async (desk) => {
-    const campaignId = desk.c.req.param("id");
-    await desk.once("send_test_message", { campaignId, to: desk.user.email });
-    return redirect(`${PART}/${campaignId}?check=yes&tested=yes`);
-  });
+  post("/:id/test", (desk) => sendTest(desk, (filled) => checkPage(desk, filled)));
 }
 
 async function againPage(desk: Desk, filled: Filled): Promise<Response> {

@@ -1,4 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
+import { toFault } from "#runtime/faults.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
@@ -275,6 +277,21 @@ function runner(service: Service, catalog: Catalog, propertyId?: string): RunOpe
   return async (name, input) => {
     const operation = catalog.operations.get(name);
     if (!operation) throw new Error(`the demo needs the operation ${name}`);
-    return JSON.parse((await invoke(service, operation, call, input)).body);
+    return JSON.parse((await repeated(() => invoke(service, operation, call, input))).body);
   };
+}
+
+const MOST_TRIES = 30;
+
+/** Repeats an operation for which a slow machine is not ready yet: the start itself keeps it busy. */
+async function repeated<T>(operation: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await operation();
+    } catch (error) {
+      const { code, retryAfter = 1 } = toFault(error);
+      if (code !== "unavailable" || tries === MOST_TRIES) throw error;
+      await setTimeout(retryAfter * 1_000);
+    }
+  }
 }

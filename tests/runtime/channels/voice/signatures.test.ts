@@ -116,25 +116,37 @@ test("no tampered signature, body or time of any vendor is taken", async () => {
   for (const vendor of NAMES) expect(await verified(vendor, BODY, {})).toBe(false);
 });
 
-test("a carrier's handshake needs the secret part of the address, and Twilio's signature", () => {
+test("a carrier's handshake needs the secret part of the address in its time, and Twilio's signature", () => {
   const send = "01a20cc0-8049-748b-8b89-99b59eccb127";
-  const token = (key: string) => createHmac("sha256", key).update(`relay|${send}`).digest("base64url");
-  const handshake = (vendor: Vendor, key: string, headers: Record<string, string>) => {
-    const url = `${URL_}/${send}/${token(key)}`;
-    return callbacks(vendor).verifyRelay!({ url, headers, sendId: send, token: token(key), at: NOW });
+  const soon = Math.floor(NOW / 1000) + 60;
+  const token = (key: string, expires = soon, of = send) =>
+    `${expires}.${createHmac("sha256", key).update(`relay|${of}|${expires}`).digest("base64url")}`;
+  const handshake = (vendor: Vendor, given: string, headers: Record<string, string> = {}) => {
+    const url = `${URL_}/${send}/${given}`;
+    return callbacks(vendor).verifyRelay!({ url, headers, sendId: send, token: given, at: NOW });
   };
-  const signature = hmac(
-    "sha1",
-    "twilio-token",
-    `${URL_.replace("https", "wss")}/${send}/${token("twilio-token")}`,
-    "base64",
-  );
-  expect(handshake("twilio", "twilio-token", { "x-twilio-signature": signature })).toBe(true);
-  expect(handshake("twilio", "twilio-token", {})).toBe(false);
-  expect(handshake("twilio", "another", { "x-twilio-signature": signature })).toBe(false);
-  expect(handshake("telnyx", "c", {})).toBe(true);
-  expect(handshake("telnyx", "another", {})).toBe(false);
-  expect(handshake("telnyx", "c", { "telnyx-signature-ed25519": "AAAA", "telnyx-timestamp": "1" })).toBe(
-    false,
-  );
+  const signed = (given: string) => {
+    const address = `${URL_.replace("https", "wss")}/${send}/${given}`;
+    return { "x-twilio-signature": hmac("sha1", "twilio-token", address, "base64") };
+  };
+  const ours = token("twilio-token");
+  expect(handshake("twilio", ours, signed(ours))).toBe(true);
+  expect(handshake("twilio", ours)).toBe(false);
+  const another = token("another");
+  expect(handshake("twilio", another, signed(another))).toBe(false);
+  const old = token("twilio-token", soon - 61);
+  expect(handshake("twilio", old, signed(old))).toBe(false);
+  expect(handshake("telnyx", token("c"))).toBe(true);
+  const strange = [
+    token("another"),
+    token("c", soon - 61),
+    token("c", soon, "01a20cc0-8049-748b-8b89-99b59eccb128"),
+    token("c").replace(String(soon), String(soon + 1)),
+    token("c").split(".")[1]!,
+    `.${token("c").split(".")[1]}`,
+    "",
+  ];
+  for (const given of strange) expect(handshake("telnyx", given), given).toBe(false);
+  const forged = { "telnyx-signature-ed25519": "AAAA", "telnyx-timestamp": "1" };
+  expect(handshake("telnyx", token("c"), forged)).toBe(false);
 });

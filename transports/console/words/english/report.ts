@@ -19,6 +19,16 @@ export const report = {
   messageAsNowWithTest: "The message as it is now, with [Test] before its subject. It counts in no figure.",
   sendTestTo: (email: Shown) => `Send a test to ${email}`,
   callAsNowWithSample: "The call as it is now, with sample values. Nobody is called.",
+  callToOnePlayer:
+    "Calls one player now by the campaign's provider, with this player's values. The player has agreed to calls in writing. One call to a number a day, and it counts in no figure.",
+  textToOnePlayer:
+    "The text as it is now goes to one player who has agreed to texts. It counts in no figure.",
+  numberOfAPlayer: "Telephone number of a player",
+  callThisNumber: "Call this number",
+  sendTestText: "Send a test",
+  testCallOnItsWay: "The test call is on its way.",
+  testTextOnItsWay: "The test is on its way.",
+  seeTheCalls: "See the calls",
   send: "Send",
   mendWhatStandsAboveFirst: "Mend what stands above first.",
   schedule: "Schedule",

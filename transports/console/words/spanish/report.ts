@@ -21,6 +21,16 @@ export const report: Words["report"] = {
     "El mensaje como está ahora, con [Test] antes del asunto. No cuenta en ninguna cifra.",
   sendTestTo: (email: Shown) => `Enviar una prueba a ${email}`,
   callAsNowWithSample: "La llamada como está ahora, con valores de ejemplo. No se llama a nadie.",
+  callToOnePlayer:
+    "Llama ahora a un jugador por el proveedor de la campaña, con los valores de ese jugador. El jugador aceptó por escrito recibir llamadas. Una llamada por número al día, y no cuenta en ninguna cifra.",
+  textToOnePlayer:
+    "El mensaje como está ahora va a un jugador que aceptó recibir mensajes de texto. No cuenta en ninguna cifra.",
+  numberOfAPlayer: "Número de teléfono de un jugador",
+  callThisNumber: "Llamar a este número",
+  sendTestText: "Enviar una prueba",
+  testCallOnItsWay: "La llamada de prueba va en camino.",
+  testTextOnItsWay: "La prueba va en camino.",
+  seeTheCalls: "Ver las llamadas",
   send: "Enviar",
   mendWhatStandsAboveFirst: "Corrija primero lo indicado arriba.",
   schedule: "Programar",

@@ -18,7 +18,7 @@ import type { EMAIL_STATUSES, PlayerStatus } from "#tools/people/statuses.ts";
 import type { Health } from "#tools/providers/columns.ts";
 import type { MESSAGE_CHANNELS } from "#tools/templates/channels.ts";
 import type { ColorName } from "#tools/themes/theme.ts";
-import type { CallOutcome } from "#tools/voice/engine/engine.ts";
+import type { CallOutcome } from "#tools/voice/engine/outcomes.ts";
 import type { Persona } from "#tools/voice/simulator/personas.ts";
 import type { CALL_STATUSES } from "#tools/voice-calls/voice-calls.table.ts";
 
