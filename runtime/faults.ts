@@ -77,6 +77,13 @@ const HINTS: Partial<Record<FaultCode, FaultDetail>> = {
   wrong_property: { field: "property_id", message: "is not a property of this credential" },
 };
 
+/** The detail of a fault whose sentence is its code alone. */
+function hintOf(code: FaultCode, retryAfter: number | undefined): FaultDetail | undefined {
+  if (code !== "rate_limited") return HINTS[code];
+  const wait = retryAfter === undefined ? "a minute" : `${retryAfter} second${retryAfter === 1 ? "" : "s"}`;
+  return { field: "retry_after", message: `too many requests: wait ${wait}, then send it again` };
+}
+
 /** One field of the input, and its problem. */
 export interface FaultDetail {
   field: string;
@@ -115,7 +122,7 @@ export class Fault extends Error {
     super(cut(options.message ?? FAULTS[code].message, MOST_MESSAGE), { cause: options.cause });
     this.name = "Fault";
     this.code = code;
-    const hint = HINTS[code];
+    const hint = hintOf(code, options.retryAfter);
     this.details = options.details ? boundedDetails(options.details) : hint && [hint];
     this.retryAfter = options.retryAfter;
     this.window = options.window;

@@ -98,9 +98,10 @@ async function handle(running: Running): Promise<Handled> {
   return { result, audited };
 }
 
+/** The ids of a record, and of the player whom it is about. */
 function idsIn(record: unknown): string[] {
-  const { id } = (record ?? {}) as { id?: unknown };
-  return typeof id === "string" ? [id] : [];
+  const { id, player_id, playerId } = (record ?? {}) as Record<string, unknown>;
+  return [id, player_id, playerId].filter((one) => typeof one === "string");
 }
 
 async function handleAll(running: Running, context: Context, inputs: Record<string, unknown>[]) {

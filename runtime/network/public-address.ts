@@ -84,7 +84,7 @@ function isPublic(address: string): boolean {
   return parsed instanceof ipaddr.IPv6 ? parsed.match(OPEN_IPV6) : parsed.toString() !== METADATA;
 }
 
-const CLOSED_NAMES = /(^|\.)(localhost|local|internal|intranet|home\.arpa|onion)$/;
+const CLOSED_NAMES = /(^|\.)(localhost|localdomain|local|internal|intranet|home\.arpa|onion)$/;
 
 function isPublicName(host: string): boolean {
   return host.includes(".") && !CLOSED_NAMES.test(host);

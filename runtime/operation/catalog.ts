@@ -16,6 +16,8 @@ export interface Domain {
   jobs?: readonly Job<unknown>[];
   /** Runs behind each operation of the catalog that shapes messages. */
   afterShaping?: Afterwards;
+  /** Runs behind each operation of the catalog that moves players. */
+  afterMoving?: Afterwards;
 }
 
 export interface Catalog {
@@ -38,10 +40,8 @@ export function catalog(
   const tables = new Map<string, Table>();
   const jobs = new Map<string, Job<unknown>>();
   const names = new Set<string>();
-  const hooks = domains.flatMap(({ afterShaping }) => afterShaping ?? []);
-  const afterwards: Afterwards = async (context, ids) => {
-    for (const hook of hooks) await hook(context, ids);
-  };
+  const shaping = domains.flatMap(({ afterShaping }) => afterShaping ?? []);
+  const moving = domains.flatMap(({ afterMoving }) => afterMoving ?? []);
   for (const domain of domains) {
     once(names, "domain", domain.name);
     for (const table of domain.tables ?? []) add(tables, "table", table);
@@ -49,8 +49,9 @@ export function catalog(
     for (const operation of [...(domain.tables ?? []).flatMap(operationsOf), ...(domain.tools ?? [])]) {
       const old = deprecations.filter((one) => one.operation === operation.name);
       const known = old.length > 0 ? deprecated(operation, old) : operation;
+      const hooks = [...(operation.shapesMessages ? shaping : []), ...(operation.movesPlayers ? moving : [])];
       const added = {
-        ...(hooks.length > 0 && operation.shapesMessages && { afterwards }),
+        ...(hooks.length > 0 && { afterwards: allOf(hooks) }),
         ...(operation.decides && { others: (name: string) => operations.get(name) }),
       };
       add(operations, "operation", { ...known, ...added });
@@ -64,6 +65,12 @@ export function catalog(
     }
   }
   return { domains, operations, domainOf, tables, jobs };
+}
+
+function allOf(hooks: readonly Afterwards[]): Afterwards {
+  return async (context, ids) => {
+    for (const hook of hooks) await hook(context, ids);
+  };
 }
 
 /** The domains with operations for agents: their toolsets. */

@@ -144,7 +144,7 @@ function selectList(columns: Columns): Fragment {
 }
 
 /** The columns in a list for agents that choose none. Undefined: the table marks no column. */
-export function conciseColumns(table: Table): string[] | undefined {
+export function conciseColumns(table: Pick<Table, "columns">): string[] | undefined {
   if (!Object.values(table.columns).some(({ concise }) => concise)) return undefined;
   return Object.entries(columnsOf(table)).flatMap(([name, { concise }]) => (concise ? [name] : []));
 }
@@ -220,11 +220,28 @@ export function formOfValues(values: readonly string[]): Form {
   };
 }
 
+const viewed = new WeakMap<z.ZodType, Pick<Table, "columns">>();
+
 /** The record as it is answered. */
 export function viewOf(table: Pick<Table, "columns">): z.ZodObject {
-  return z.object(
+  const view = z.object(
     Object.fromEntries(Object.entries(columnsOf(table)).map(([name, { schema }]) => [name, schema])),
   );
+  viewed.set(view, table);
+  return view;
+}
+
+/** The fields of an operation's answer that are records, each with its table's columns. */
+export function recordsWithin(output: z.ZodType): [field: string, table: Pick<Table, "columns">][] {
+  if (!(output instanceof z.ZodObject)) return [];
+  const found = new Map<string, Pick<Table, "columns">>();
+  for (const [field, schema] of Object.entries(output.shape as Record<string, z.ZodType>)) {
+    let inner = schema;
+    while (isWrapped(inner)) inner = inner.unwrap() as z.ZodType;
+    const table = viewed.get(inner);
+    if (table) found.set(field, table);
+  }
+  return [...found];
 }
 
 /** The columns that a caller may write. */

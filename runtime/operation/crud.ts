@@ -119,9 +119,13 @@ function updateOperation(table: Table): Operation {
   });
 }
 
-function askingOf({ asks, shapesMessages }: Table, verb: Verb) {
+function askingOf({ asks, shapesMessages, movesPlayers }: Table, verb: Verb) {
   const isShaped = shapesMessages && verb !== "create";
-  return { asks: asks.includes(verb) || (isShaped && verb === "update"), shapesMessages: isShaped };
+  return {
+    asks: asks.includes(verb) || (verb !== "delete" && movesPlayers) || (isShaped && verb === "update"),
+    shapesMessages: isShaped,
+    movesPlayers,
+  };
 }
 
 function deleteOperation(table: Table): Operation {

@@ -53,7 +53,9 @@ export interface Operation {
   readonly asks: boolean;
   /** Content or audiences of messages follow from its records: `afterwards` compares what people have approved. */
   readonly shapesMessages: boolean;
-  /** Runs once behind the handlers of a call, with the ids of its records. The catalog adds it. */
+  /** Rules over players read its records: `afterwards` asks before an agent's call moves a player in a journey. */
+  readonly movesPlayers: boolean;
+  /** Runs once behind the handlers of a call, with the ids of its records and players. The catalog adds it. */
   readonly afterwards?: (context: Context, ids: string[]) => Promise<void>;
   /** The operation whose preview also confirms this one. This one's handler compares the shown state. */
   readonly confirmedBy?: string;
@@ -127,6 +129,7 @@ interface ToolDefinition<I extends Shape, O extends z.ZodType> {
   bulk?: boolean;
   asks?: boolean;
   shapesMessages?: boolean;
+  movesPlayers?: boolean;
   decides?: boolean;
   merges?: true;
   confirmedBy?: string;
@@ -157,6 +160,7 @@ export function tool<I extends Shape, O extends z.ZodType>(definition: ToolDefin
     bulk: false,
     asks: false,
     shapesMessages: false,
+    movesPlayers: false,
     decides: false,
     core: false,
     recorded: false,

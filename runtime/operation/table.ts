@@ -166,6 +166,8 @@ interface Settings {
   readonly asks: readonly Verb[];
   /** Content or audiences of messages follow from the rows. */
   readonly shapesMessages: boolean;
+  /** Rules over players read the rows. */
+  readonly movesPlayers: boolean;
   /** Values that only the creation's answer shows; stored sealed. */
   readonly secrets: Readonly<Record<string, z.ZodType>>;
 }
@@ -188,6 +190,7 @@ export function table<C extends Columns>(definition: Described<C> & Partial<Sett
     effects: {},
     asks: [],
     shapesMessages: false,
+    movesPlayers: false,
     secrets: {},
     ...definition,
     kind: "table",

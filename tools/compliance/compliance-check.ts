@@ -19,6 +19,8 @@ const retryAt = timestamp()
   .nullable()
   .describe("The first time at which the message may go; null when none is known");
 
+const ONLY = ["blocked", "counts"] as const;
+
 const Result = z.object({
   phone: z.string().optional(),
   email: z.string().optional(),
@@ -28,6 +30,7 @@ const Result = z.object({
   defer_reasons: deferReasons.optional().describe("The reasons to wait; only when the message would wait"),
   retry_at: retryAt.optional(),
   checked_at: timestamp(),
+  position: z.int().optional().describe("Its place in the input, from 0; where `only` leaves others out"),
 });
 
 export default tool({
@@ -61,6 +64,10 @@ export default tool({
       .default("marketing")
       .describe("The purpose of the message: every message must meet the rules for marketing"),
     at: timestamp().optional().describe("Evaluate for this time instead of now"),
+    only: z
+      .enum(ONLY)
+      .optional()
+      .describe("For many: results of the blocked and the waiting alone, or no results beside the counts"),
   },
   output: z.object({
     allowed: z.boolean().describe("True when every result is allowed"),
@@ -69,10 +76,19 @@ export default tool({
       .object({ reasons: deferReasons, retry_at: retryAt })
       .optional()
       .describe("Only when a result would wait: the reasons, and the time when all of them may go"),
+    counts: z
+      .object({
+        checked: z.int(),
+        allowed: z.int(),
+        waiting: z.int().describe("Those of the allowed that would wait"),
+        blocked: z.record(z.string(), z.int()).describe("By reason; one with two reasons counts in both"),
+        deferred: z.record(z.string(), z.int()).describe("By reason to wait"),
+      })
+      .describe("Of all that were checked"),
     results: z.array(Result).describe("In the order of the input: phones, emails, players"),
   }),
   faults: ["invalid"],
-  async handler(context, { channel, at, ...given }) {
+  async handler(context, { channel, at, only, ...given }) {
     const empty = Object.entries(given).find(([, value]) => Array.isArray(value) && value.length === 0);
     if (empty) throw invalid(empty[0], "is empty: give one or more");
     const subjects = subjectsOf(context, given);
@@ -88,12 +104,42 @@ export default tool({
       ...subjects[index]!.shown,
       ...verdict,
       ...(defer_reasons.length > 0 && { defer_reasons, retry_at }),
+      ...(only && { position: index }),
     }));
     const union = unionOf(results.map((result) => result.reasons));
     const defer = deferOf(verdicts.filter((verdict) => verdict.defer_reasons.length > 0));
-    return { allowed: union.length === 0, reasons: union, ...(defer && { defer }), results };
+    const kept = results.filter((result) => isKept(result, only));
+    return {
+      allowed: union.length === 0,
+      reasons: union,
+      ...(defer && { defer }),
+      counts: countsOf(verdicts),
+      results: kept,
+    };
   },
 });
+
+function isKept({ allowed, defer_reasons }: z.input<typeof Result>, only?: (typeof ONLY)[number]): boolean {
+  return only === undefined || (only === "blocked" && (!allowed || defer_reasons !== undefined));
+}
+
+function countsOf(verdicts: readonly Verdict[]) {
+  const allowed = verdicts.filter((verdict) => verdict.allowed);
+  const waiting = allowed.filter(({ defer_reasons }) => defer_reasons.length > 0).length;
+  return {
+    checked: verdicts.length,
+    allowed: allowed.length,
+    waiting,
+    blocked: tally(verdicts.flatMap((verdict) => verdict.reasons)),
+    deferred: tally(verdicts.flatMap((verdict) => verdict.defer_reasons)),
+  };
+}
+
+function tally(names: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
+  return counts;
+}
 
 function unionOf<T extends string>(lists: T[][]): T[] {
   return [...new Set(lists.flat())].sort();

@@ -20,6 +20,7 @@ export default tool({
   scope: "write",
   effect: "change",
   asks: true,
+  movesPlayers: true,
   core: true,
   property: "propertyId",
   input: {

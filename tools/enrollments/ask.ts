@@ -1,4 +1,4 @@
-import type { Context } from "#runtime/operation/context.ts";
+import { type Call, type Context, UNBOUNDED } from "#runtime/operation/context.ts";
 import { playerWords } from "#tools/people/words.ts";
 
 /** The most players and journeys that a question names. */
@@ -18,8 +18,7 @@ interface Moved {
  * casino's own systems, whose events the journey was published for.
  */
 export function askBeforeMoving(context: Context, { cause, journeys, players, moved }: Moved): void {
-  const { transport, review } = context.call;
-  if (moved === 0 || (transport !== "mcp" && review !== "approved")) return;
+  if (moved === 0 || !isAsked(context.call)) return;
   context.ask?.({
     sentences: async () => {
       const named: string[] = [];
@@ -33,6 +32,26 @@ export function askBeforeMoving(context: Context, { cause, journeys, players, mo
     },
     reach: { players: () => moved, cost: () => null },
   });
+}
+
+/** Whether a person decides on the call: an agent makes it, or a person has approved it. */
+export function isAsked({ transport, review }: Call): boolean {
+  return transport === "mcp" || review === "approved";
+}
+
+/** Asks before an agent's file brings players, whose values may fit the rules by which journeys are entered. */
+export async function askBeforeImport({ sql, property, call, ask }: Context): Promise<void> {
+  if (!isAsked(call)) return;
+  const journeys = await sql<{ name: string }[]>`
+    select distinct j.name from journey_triggers t
+      join journeys j on j.property_id = ${property.id} and j.id = t.journey_id
+    where t.property_id = ${property.id} and t.kind in ('segment_enter', 'segment_exit')
+      and j.status = 'active' and j.deleted_at is null
+    order by j.name`;
+  if (journeys.length === 0) return;
+  const names = journeys.map(({ name }) => JSON.stringify(name));
+  const sentence = `Players of the file whose values fit the rules enter ${journeys.length === 1 ? "the journey" : "the journeys"} ${listed(names, names.length)}, which may write to them.`;
+  ask?.({ sentences: () => [sentence], reach: UNBOUNDED });
 }
 
 function listed(names: readonly string[], count: number): string {

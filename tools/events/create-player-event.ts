@@ -14,6 +14,7 @@ export default tool({
   scope: "write",
   effect: "create",
   asks: true,
+  movesPlayers: true,
   input: {
     ...columns,
     player_id: z

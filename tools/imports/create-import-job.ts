@@ -9,15 +9,20 @@ import { tool } from "#runtime/operation/operation.ts";
 import { insert } from "#runtime/operation/rows.ts";
 import type { Row } from "#runtime/operation/table.ts";
 import { customFields } from "#tools/custom-fields/values.ts";
+import { askBeforeImport } from "#tools/enrollments/ask.ts";
 import { statusUrl } from "#tools/jobs/async-job.ts";
+import { SHOWN_TEXTS, showsWebAddress } from "#tools/people/shown-texts.ts";
 import { askAboutList } from "#tools/segments/list-in-use.ts";
 import importJobs from "./import-jobs.table.ts";
 import { type ImportParams, ImportPlayers, params } from "./job/import-job.ts";
-import { countOverwritten } from "./overwritten.ts";
+import { countOverwritten, writtenRows } from "./overwritten.ts";
 import { checkParams } from "./read/layout.ts";
+import type { Staged } from "./read/rows.ts";
 import { storeFile } from "./upload.ts";
 
 const MOST_COLUMNS = 500;
+/** The most characters of a text in a question. */
+const MOST_SHOWN = 100;
 /** The form of the file that rows are written into. */
 const AS_WRITTEN = { delimiter: ",", has_header: true, encoding: "utf-8" } as const;
 
@@ -60,9 +65,14 @@ export default tool({
     await checkSegment(context, settings.segment_id);
     const uploadId = upload_id ?? randomUUIDv7();
     const file = upload_id ? null : Buffer.from(asRows ? csvOf(rows) : (csv ?? ""));
-    if (changesPlayers(settings) && context.call.transport === "mcp") {
-      askAbout(context, settings, file && (await countOverwritten(context, file, settings, customs)));
+    if (context.call.transport === "mcp" && !settings.dry_run) {
+      const written = file && (await writtenRows(context, file, settings, customs));
+      if (changesPlayers(settings)) {
+        askAbout(context, settings, written && (await countOverwritten(context, written)));
+      }
+      askAboutAddresses(context, written);
     }
+    if (!settings.dry_run) await askBeforeImport(context);
     if (settings.consent && !settings.dry_run) askAboutConsents(context, settings.consent);
     if (file) await storeFile(context.sql, context.property.id, uploadId, file);
     else await takeUpload(context, uploadId);
@@ -74,8 +84,8 @@ export default tool({
   },
 });
 
-function changesPlayers({ dry_run, mode, on_conflict }: ImportParams): boolean {
-  return !dry_run && mode !== "create_only" && on_conflict !== "skip";
+function changesPlayers({ mode, on_conflict }: ImportParams): boolean {
+  return mode !== "create_only" && on_conflict !== "skip";
 }
 
 /** Asks where players are changed; the file of a dry run may have been tried with other settings. */
@@ -84,6 +94,23 @@ function askAbout({ ask }: Context, { on_conflict }: ImportParams, count: number
   const whom = count === null ? "all players of it" : `${count} players`;
   const act = on_conflict === "overwrite" ? "go over those of" : "fill what is blank of";
   const sentence = `The file's values ${act} ${whom} who are there already (on_conflict ${on_conflict}). It cannot be undone.`;
+  ask?.({ sentences: () => [sentence] });
+}
+
+/** Asks about web addresses in texts that messages show; a file that was uploaded before is not read here. */
+function askAboutAddresses({ ask }: Context, written: readonly Staged[] | null): void {
+  if (written === null) {
+    const sentence = `The names, tiers and fields of the file are not read before its import: messages show players what they say, web addresses too.`;
+    ask?.({ sentences: () => [sentence] });
+    return;
+  }
+  const shown = written.flatMap(({ values }) => {
+    const found = [...SHOWN_TEXTS, "custom"].find((name) => showsWebAddress(values[name] ?? null));
+    return found === undefined ? [] : [{ name: found, text: values[found]! }];
+  });
+  const [first] = shown;
+  if (!first) return;
+  const sentence = `${shown.length} rows of the file have a web address in a text that messages show, such as ${first.name}: ${JSON.stringify(first.text.slice(0, MOST_SHOWN).toWellFormed())}.`;
   ask?.({ sentences: () => [sentence] });
 }
 

@@ -8,17 +8,8 @@ import { layoutOf } from "./read/layout.ts";
 import { rowReader, type Staged } from "./read/rows.ts";
 import { matches } from "./write/verdicts.ts";
 
-/** The number of players whose values a file goes over: zero for a file that cannot be read: its job says why. */
-export async function countOverwritten(
-  context: Context,
-  file: Buffer,
-  params: ImportParams,
-  customs: CustomFields,
-): Promise<number> {
-  const rows = await readRows(context, file, params, customs).catch((error: unknown) => {
-    if (error instanceof Fault) return [];
-    throw error;
-  });
+/** The number of players whose values the rows go over. */
+export async function countOverwritten(context: Context, rows: readonly Staged[]): Promise<number> {
   const known = rows.map(({ row, matchOn, values: { player_id, email, phone } }) => ({
     ...{ row, match_on: matchOn, player_id, email, phone },
   }));
@@ -27,6 +18,19 @@ export async function countOverwritten(
     from jsonb_to_recordset(${known}::jsonb) as r(row int, match_on text, player_id text, email text, phone text)
     cross join lateral (${matches(context, MATCH_KEYS, true)}) p`;
   return counted.count;
+}
+
+/** The rows that a file would write; none of a file that cannot be read: its job says why. */
+export async function writtenRows(
+  context: Context,
+  file: Buffer,
+  params: ImportParams,
+  customs: CustomFields,
+): Promise<Staged[]> {
+  return readRows(context, file, params, customs).catch((error: unknown) => {
+    if (error instanceof Fault) return [];
+    throw error;
+  });
 }
 
 async function readRows(

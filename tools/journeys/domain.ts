@@ -14,7 +14,7 @@ import journeyVersions from "./journey-versions.table.ts";
 import journeysTable from "./journeys.table.ts";
 import pauseJourney from "./pause-journey.ts";
 import publishJourney from "./publish-journey.ts";
-import { askAboutEntries } from "./publishing/entry-segments.ts";
+import { askAboutEntries, askAboutMoves } from "./publishing/entry-segments.ts";
 import resumeJourney from "./resume-journey.ts";
 import simulateJourney from "./simulate-journey.ts";
 import stepJourney from "./step-journey.job.ts";
@@ -27,6 +27,7 @@ export const journeys: Domain = {
   name: "journeys",
   title: "Journeys",
   afterShaping: askAboutEntries,
+  afterMoving: askAboutMoves,
   tables: [journeyEnrollments, journeyVersions, journeysTable],
   tools: [
     archiveJourney,

@@ -14,7 +14,7 @@ import { EMAIL_STATUSES, PLAYER_STATUSES } from "#tools/people/statuses.ts";
 import { playerWords } from "#tools/people/words.ts";
 import { checkStatus, matchLists, type PlayerValues, storedAddresses } from "./player.ts";
 import { isBirthDate, isTimeZone, MOST_CHARACTERS, MOST_TAG, MOST_TAGS } from "./rules.ts";
-import { askAboutWeakening } from "./weakening.ts";
+import { askAboutNewTexts, askAboutWeakening } from "./weakening.ts";
 
 const text = (column: keyof typeof MOST_CHARACTERS) =>
   z.string().trim().min(1).max(MOST_CHARACTERS[column]).nullish();
@@ -116,7 +116,8 @@ export default table({
   definedKeys: { column: "custom", definitions: customFields, key: "key", unknown: unknownKey },
   events: { create: "player.created", update: "player.updated", delete: "player.deleted" },
   core: ["list", "get", "create", "update", "delete"],
-  asks: ["update"],
+  asks: ["create", "update"],
+  movesPlayers: true,
   columns,
   lock: sharedPlayerWriteLock,
   groupCommit: true,
@@ -148,6 +149,7 @@ async function beforeWrite(
     Object.assign(values, { email_status: "unknown", email_validated_at: null });
   }
   if (current) await askAboutWeakening(context, { current, values });
+  else askAboutNewTexts(context, values);
   await Promise.all([checkAlias(context, input.player_id, current), checkLists(context, values, current)]);
   return values;
 }

@@ -21,6 +21,7 @@ export default tool({
   scope: "write",
   effect: "change",
   asks: true,
+  movesPlayers: true,
   property: "propertyId",
   input: {
     propertyId: z.uuid(),

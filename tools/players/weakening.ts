@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Context } from "#runtime/operation/context.ts";
+import { SHOWN_TEXTS, showsWebAddress } from "#tools/people/shown-texts.ts";
 import { playerWords } from "#tools/people/words.ts";
 import type { PlayerValues } from "./player.ts";
 
@@ -12,19 +13,30 @@ interface Changing {
 }
 
 const PLACES = ["timezone", "country", "state", "postal_code"] as const;
-const READ = ["first_name", "last_name", "tier"] as const;
 
-/** A scheme, "www.", or a name with a top-level domain: mail programs make links of these by themselves. */
-const WEB_ADDRESS = /:\/\/|www\.|[a-z0-9]\.[a-z]{2,}(?:[/\s]|$)/i;
+/** The players of a day to whom an agent may give other texts unasked: messages that were approved show them. */
+const MOST_UNASKED = 25;
 
 /** Asks about a change by which a player may be written to who may not be now, or reads words that nobody approved. */
 export async function askAboutWeakening(context: Context, changing: Changing): Promise<void> {
   if (!context.ask) return;
   const about = [leavesHold, comesOfAge, movesMessages, movesHours, putsLinks];
-  const words = about.flatMap((one) => one(changing, context));
+  const words = [
+    ...about.flatMap((one) => one(changing, context)),
+    ...(await rewritesMany(changing, context)),
+  ];
   if (words.length === 0) return;
   const player = await playerWords(context, changing.current.id);
   context.ask({ sentences: () => words.map((word) => word(player)) });
+}
+
+/** Asks about a new player whose texts show a web address. */
+export function askAboutNewTexts({ ask }: Context, values: PlayerValues): void {
+  const shown = textsOf(values).filter(([, text]) => showsWebAddress(text));
+  if (shown.length === 0) return;
+  ask?.({
+    sentences: () => shown.map(([name, text]) => addressWords(name, "the new player", text)),
+  });
 }
 
 type Sentence = (player: string) => string;
@@ -76,24 +88,56 @@ function movesHours({ current, values }: Changing): Sentence[] {
   });
 }
 
-function putsLinks({ current, values }: Changing): Sentence[] {
-  const custom = Object.entries(values.custom ?? {}).filter(
-    ([key, value]) => !isDeepStrictEqual(value, (current.custom as Record<string, unknown>)[key]),
-  );
-  const texts = [
-    ...READ.flatMap((name) => (isChanged({ current, values }, name) ? [[name, values[name]] as const] : [])),
-    ...custom.map(([key, value]) => [`custom.${key}`, value] as const),
-  ];
-  return texts
-    .filter(([, text]) => WEB_ADDRESS.test(JSON.stringify(text)))
+function putsLinks(changing: Changing): Sentence[] {
+  return changedTexts(changing)
+    .filter(([, text]) => showsWebAddress(text))
     .map(
       ([name, text]) =>
         (player) =>
-          `Messages that show ${name} show ${player} a web address: ${JSON.stringify(text)}.`,
+          addressWords(name, player, text),
     );
 }
 
-function isChanged({ current, values }: Changing, name: (typeof PLACES)[number] | (typeof READ)[number]) {
+function addressWords(name: string, player: string, text: unknown): string {
+  return `Messages that show ${name} show ${player} a web address: ${JSON.stringify(text)}.`;
+}
+
+/** One text after another, an agent could rewrite a whole campaign that was approved. */
+async function rewritesMany(changing: Changing, context: Context): Promise<Sentence[]> {
+  const texts = changedTexts(changing);
+  const { sql, property, call } = context;
+  if (texts.length === 0 || call.transport !== "mcp") return [];
+  const names = [...SHOWN_TEXTS, "custom"];
+  const [others] = await sql<[{ count: number }]>`
+    select count(distinct entity_id)::int as count from audit_logs
+    where property_id = ${property.id} and created_at > now() - interval '24 hours'
+      and actor_id = ${call.actor.id} and action = 'update_player'
+      and entity_id <> ${changing.current.id} and jsonb_exists_any(diff, ${names}::text[])`;
+  if (others.count < MOST_UNASKED) return [];
+  return texts.map(
+    ([name, text]) =>
+      (player) =>
+        `${MOST_UNASKED} players and more have got other texts from this caller within a day. Messages that show ${name} show ${player} ${JSON.stringify(text)}.`,
+  );
+}
+
+function changedTexts({ current, values }: Changing): [name: string, text: unknown][] {
+  const before = new Map(textsOf(current));
+  return textsOf(values).filter(([name, text]) => !isDeepStrictEqual(text, before.get(name) ?? null));
+}
+
+/** The texts of a player by their names, without those that are missing. */
+function textsOf(values: PlayerValues): [name: string, text: unknown][] {
+  const custom = Object.entries((values.custom ?? {}) as Record<string, unknown>).filter(
+    ([, value]) => typeof value !== "number" && typeof value !== "boolean",
+  );
+  return [
+    ...SHOWN_TEXTS.map((name): [string, unknown] => [name, values[name]]),
+    ...custom.map(([key, value]): [string, unknown] => [`custom.${key}`, value]),
+  ].filter(([, text]) => text !== undefined && text !== null) as [string, unknown][];
+}
+
+function isChanged({ current, values }: Changing, name: (typeof PLACES)[number]) {
   return values[name] !== undefined && (values[name] ?? null) !== (current[name] ?? null);
 }
 

@@ -21,6 +21,7 @@ export default table({
     "A segment member puts one player on a static segment's list. A dynamic segment's members follow from its rules: with segment_id.eq they are listed as these match now.",
   verbs: ["list", "get", "create", "delete"],
   asks: ["create"],
+  movesPlayers: true,
   events: { create: "player.segment_entered", delete: "player.segment_exited" },
   columns: {
     segment_id: createOnly(z.uuid().describe("A static segment, from list_segments")),

@@ -89,6 +89,7 @@ function crossOrigin(origins: string[]) {
       ...[
         "Content-Range",
         "X-Next-Cursor",
+        "X-Warnings",
         "Link",
         "ETag",
         "Location",

@@ -265,9 +265,11 @@ function uploadOf({ upload: [field] = [] }: Operation, input: Record<string, unk
 function pageOf({ headers }: Response): CommandResult["page"] {
   const nextCursor = headers.get("X-Next-Cursor");
   const total = /\/(\d+)$/.exec(headers.get("Content-Range") ?? "")?.[1];
+  const warnings = headers.get("X-Warnings");
   return {
     ...(nextCursor !== null && { nextCursor }),
     ...(total !== undefined && { total: Number(total) }),
+    ...(warnings !== null && { warnings: JSON.parse(warnings) as string[] }),
   };
 }
 

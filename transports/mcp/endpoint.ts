@@ -19,8 +19,9 @@ import { type Listening, lacksTasks, openListening } from "./listen.ts";
 import { readOptions } from "./listing/options.ts";
 import { surfaces } from "./listing/visible-tools.ts";
 import { type Message, methodOf, readMessage } from "./messages.ts";
-import { listWithViews, rememberViews, showsViews } from "./resources/views.ts";
+import { declaresApps, listWithViews, showsViews } from "./resources/views.ts";
 import { type Exchange, serverMaker } from "./server.ts";
+import { openedBy, remembered, sessionIn } from "./sessions.ts";
 import { missingTasks } from "./subscriptions/tasks.ts";
 
 export interface McpContext {
@@ -75,15 +76,17 @@ export function mcpFace(service: Service, catalog: Catalog, makerOf = serverMake
     refuseBatch(request, body);
     const method = methodOf(body);
     const carried = carriedBy(request);
+    const opened = openedBy(body, declaresApps);
+    const session = opened ?? sessionIn(request.headers);
     const exchange: Exchange = {
-      call,
+      call: { ...call, client: session.client },
       surface,
       // A claimed revision decides the protocol era, and saves the SDK one parse of the message.
       modern: claimsRevision(body) || !(await isLegacyRequest(carried, body)),
       textOnly: request.headers.get("mcp-protocol-version") === OLDEST_REVISION,
       method: Array.isArray(body) ? null : String(method),
       listAsText: method === "tools/list",
-      views: showsViews(request.headers, body),
+      views: showsViews(body, session),
       argumentsFlaw,
     };
     const list = exchange.listAsText ? listFor(exchange) : null;
@@ -93,17 +96,10 @@ export function mcpFace(service: Service, catalog: Catalog, makerOf = serverMake
       exchanges.set(carried, exchange);
       return framed(frame, await modern.fetch(carried, { parsedBody: body }), list);
     }
-    const wrong = method === "initialize" ? initializeFlaw(body) : null;
-    if (wrong) return rpcError(frame, 200, INVALID_PARAMS, wrong, body);
-    const version = request.headers.get("mcp-protocol-version");
-    if (version !== null && method !== "initialize" && !REVISIONS.some((known) => known === version)) {
-      return rpcError(frame, 400, UNSUPPORTED_VERSION, "Unsupported protocol version", body, {
-        supported: REVISIONS,
-        requested: version.slice(0, 100),
-      });
-    }
+    const refusal = legacyRefusal(frame, request, body);
+    if (refusal) return refusal;
     const answered = await serveLegacy(server(exchange), carried, body);
-    return framed(frame, rememberViews(body, answered), list);
+    return framed(frame, remembered(opened, answered), list);
   };
 
   return {
@@ -141,6 +137,20 @@ async function answerListen(
   } catch (error) {
     return faultAnswer(frame, loggedFault(log, error, { requestId: frame.requestId }), body);
   }
+}
+
+/** The answer to a message of the 2025 revisions that the SDK would not refuse in this way. */
+function legacyRefusal(frame: Frame, request: Request, body: unknown): Response | null {
+  if (methodOf(body) === "initialize") {
+    const wrong = initializeFlaw(body);
+    return wrong ? rpcError(frame, 200, INVALID_PARAMS, wrong, body) : null;
+  }
+  const version = request.headers.get("mcp-protocol-version");
+  if (version === null || REVISIONS.some((known) => known === version)) return null;
+  return rpcError(frame, 400, UNSUPPORTED_VERSION, "Unsupported protocol version", body, {
+    supported: REVISIONS,
+    requested: version.slice(0, 100),
+  });
 }
 
 async function serveLegacy(server: Server, request: Request, body: unknown): Promise<Response> {

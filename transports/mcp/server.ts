@@ -11,7 +11,6 @@ import { z } from "zod";
 import { type Fault, loggedFault } from "#runtime/faults.ts";
 import { toolsetsOf } from "#runtime/operation/catalog.ts";
 import type { Call } from "#runtime/operation/context.ts";
-import { visible } from "#runtime/visible-text.ts";
 import type { Machine } from "#transports/mcp/listing/visible-tools.ts";
 import { maskedResult } from "./answers/masking.ts";
 import type { ToolResult } from "./answers/results.ts";
@@ -22,6 +21,7 @@ import type { Surface } from "./listing/visible-tools.ts";
 import { complete, getPrompt, listPrompts } from "./resources/prompts.ts";
 import { listResources, listTemplates, type ResourceRequest, readResource } from "./resources/resources.ts";
 import { APPS, readView, viewResources } from "./resources/views.ts";
+import { shownName } from "./sessions.ts";
 import {
   knowsTasks,
   missingTasks,
@@ -188,9 +188,9 @@ async function asProtocol<T>({ machine, call }: ResourceRequest, answering: Prom
   }
 }
 
-/** The agent's name: from the request's envelope, or in older revisions from its User-Agent. */
+/** The agent's name: from the request's envelope, in older revisions from its session, or else from its User-Agent. */
 function clientOf(call: Call, { mcpReq }: ServerContext): string | undefined {
   const info = (mcpReq.envelope as Record<string, { name?: unknown }> | undefined)?.[CLIENT_INFO_META_KEY];
-  const name = typeof info?.name === "string" ? info.name : call.userAgent?.split(/[\s/]/)[0];
-  return name ? visible(name).slice(0, 100) : undefined;
+  if (typeof info?.name === "string") return shownName(info.name);
+  return call.client ?? shownName(call.userAgent?.split(/[\s/]/)[0] ?? "");
 }

@@ -87,7 +87,7 @@ function headersOf(endpoint: Endpoint): HeaderName[] {
     ...(crud && isOne && isVersioned(crud.table) ? (["ETag"] as const) : []),
     ...(recordsAnswer(operation) && method !== "get" ? (["Idempotency-Replayed"] as const) : []),
     ...(operation.status === 202 ? (["Location"] as const) : []),
-    ...(isPaged ? (["X-Next-Cursor"] as const) : []),
+    ...(isPaged ? (["X-Next-Cursor", "X-Warnings"] as const) : []),
     ...(crud || operation.beneath ? (["Content-Range"] as const) : []),
     ...(operation.file || isRows ? (["Content-Disposition"] as const) : []),
   ];

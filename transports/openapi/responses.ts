@@ -91,6 +91,7 @@ const HEADERS = {
   Location: ["The address to poll for the result.", { type: "string" }],
   Link: ["The next page of a list, and the documentation of a deprecation.", { type: "string" }],
   "X-Next-Cursor": ["The cursor of the next page; absent on the last.", { type: "string" }],
+  "X-Warnings": ["Why a list is empty, as a JSON array of sentences.", { type: "string" }],
   "Content-Range": ["The rows of this page and the total, if Prefer asks for a count.", { type: "string" }],
   "Content-Disposition": ["The file's name.", { type: "string" }],
   "WWW-Authenticate": ["The address of this resource's metadata.", { type: "string" }],

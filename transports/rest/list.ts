@@ -28,6 +28,7 @@ export async function list(
   const headers = {
     ...(wants.count && rangeHeader(page, query)),
     ...pageHeaders(c.req.path, query, page),
+    ...warningsHeader(page),
   };
   const { body, contentType } = shaped(outcome, {
     wants,
@@ -71,4 +72,19 @@ export function pageInfoHeaders(page: Page | undefined): Record<string, string> 
 
 function cursorHeader(page: Page | undefined): Record<string, string> {
   return page?.nextCursor ? { "X-Next-Cursor": page.nextCursor } : {};
+}
+
+/** The bound of the header, for proxies that take no longer one. */
+const MOST_WARNINGS = 4_000;
+
+/** The reasons why a list is empty. As JSON with escapes, because a header is ASCII. */
+function warningsHeader(page: Page | undefined): Record<string, string> {
+  const warnings = page?.warnings ?? [];
+  const fitting = warnings.filter((_, index) => ascii(warnings.slice(0, index + 1)).length <= MOST_WARNINGS);
+  return fitting.length > 0 ? { "X-Warnings": ascii(fitting) } : {};
+}
+
+function ascii(sentences: readonly string[]): string {
+  const escaped = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return JSON.stringify(sentences).replaceAll(/[^\x20-\x7e]/g, escaped);
 }

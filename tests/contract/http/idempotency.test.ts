@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { claimKey, findRecorded, recordedAnswer } from "#runtime/funnel/idempotency.ts";
 import { expectFrame, refused } from "../../support/answers.ts";
 import { NOWHERE } from "../../support/operation-calls.ts";
 import { startService, type TestService } from "../../support/service.ts";
@@ -40,12 +41,61 @@ describe("an Idempotency-Key", () => {
         set created_at = created_at - interval '24 hours', expires_at = expires_at - interval '24 hours'
         where property_id = ${service.tenant.id} and key = 'of-yesterday'`,
     );
-    const two = await player({ first_name: "Ines" }, keyed);
+    const anew = { first_name: "Ines", last_name: "Anew" };
+    const two = await player(anew, keyed);
     expect([two.status, two.headers.get("Idempotency-Replayed")]).toEqual([201, null]);
     expect(two.body.id).not.toBe(one.body.id);
-    const three = await player({ first_name: "Ines" }, keyed);
+    const three = await player(anew, keyed);
     expect([three.body.id, three.headers.get("Idempotency-Replayed")]).toEqual([two.body.id, "true"]);
+    await refused(422, "idempotency_key_reused", player({ first_name: "Ines" }, keyed));
     expect(await rows("Ines")).toBe(2);
+  });
+
+  test("whose first request is still at work is refused, and taken once that has come to nothing", async () => {
+    const keyed = { "Idempotency-Key": "at-work" };
+    const { id: scope } = service.tenant;
+    await service.database.db.asProperty(scope, async (sql) => {
+      await claimKey(sql, { scope, key: "at-work", fingerprint: Buffer.alloc(32) });
+      const { body } = await refused(409, "idempotency_key_in_use", player({ first_name: "Iwa" }, keyed));
+      expect(body.retry_after).toBe(1);
+    });
+    expect(await player({ first_name: "Iwa" }, keyed)).toMatchObject({ status: 201 });
+  });
+
+  test("keeps its first answer even of a call that has not claimed it", async () => {
+    const { id: scope } = service.tenant;
+    const keyed = { scope, key: "unclaimed", fingerprint: Buffer.alloc(32) };
+    const record = (body: string) =>
+      service.database.db.asProperty(
+        scope,
+        (sql) => sql`${recordedAnswer(keyed, "create_player", { status: 201, body })}`,
+      );
+    await record('"first"');
+    await expect(record('"second"')).rejects.toThrow(/null value in column "key"/);
+    const found = await service.database.db.asProperty(scope, (sql) => findRecorded(sql, keyed));
+    expect(found).toEqual({ status: 201, body: '"first"' });
+  });
+
+  test("of a user who acts for no property is that user's alone", async () => {
+    const keys = await Promise.all(
+      ["one", "other"].map((name) =>
+        service.call("create_api_key", { property_id: service.tenant.id, name, scopes: ["read"] }),
+      ),
+    );
+    for (const { id } of keys) {
+      const { token } = await service.signIn({ role: "manager" });
+      const headers = { "X-Api-Key": null, Authorization: `Bearer ${token}`, "Idempotency-Key": "revoke" };
+      const answer = await service.post("/api/functions/revoke-api-key", { keyId: id }, headers);
+      expect([answer.status, answer.headers.get("Idempotency-Replayed")], answer.text).toEqual([200, null]);
+    }
+  });
+
+  test("of callers without a credential is nobody's: none gets another's answer", async () => {
+    const headers = { "X-Api-Key": null, "Idempotency-Key": "anonymous" };
+    for (const email of ["a@example.com", "b@example.com"]) {
+      const asked = await service.post("/api/auth/password-reset", { email }, headers);
+      expect([asked.status, asked.headers.get("Idempotency-Replayed")], asked.text).toEqual([200, null]);
+    }
   });
 
   test("with another body, path or method is refused", async () => {
@@ -83,6 +133,14 @@ describe("an Idempotency-Key", () => {
     expect(again.text).toBe(refusal.text);
     expect(again.headers.get("Idempotency-Replayed")).toBe("true");
     expect((await player({ player_id: "held" })).status).toBe(201);
+  });
+
+  test("ten times at once on a taken player_id is one refusal for all of them", async () => {
+    await player({ player_id: "taken-by-many" });
+    const keyed = { "Idempotency-Key": "refused-at-once" };
+    const ask = () => refused(409, "conflict", player({ player_id: "taken-by-many" }, keyed));
+    const answers = await Promise.all(Array.from({ length: 10 }, ask));
+    expect(answers.filter(({ headers }) => headers.get("Idempotency-Replayed") === null)).toHaveLength(1);
   });
 
   test("twenty times at once makes one record", async () => {

@@ -77,6 +77,9 @@ describe("Limits", () => {
     expect([refused.status, refused.body.error]).toEqual([429, "rate_limited"]);
     expect(refused.body.retry_after).toBeGreaterThan(0);
     expect(refused.headers.get("Retry-After")).toBe(String(refused.body.retry_after));
+    expect(refused.body.details).toEqual([
+      { field: "retry_after", message: expect.stringContaining(`wait ${refused.body.retry_after} second`) },
+    ]);
     const reset = Number(refused.headers.get("X-RateLimit-Reset"));
     expect(reset * 1000).toBeGreaterThan(Date.now() - 1000);
     expect(reset * 1000).toBeLessThan(Date.now() + 120_000);

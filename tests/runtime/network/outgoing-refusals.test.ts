@@ -24,7 +24,7 @@ const ENCODINGS = words(`
   0x0 00000000177.1 127%2e0.0.1 %31%32%37.0.0.1 １２７.０.０.１ ①②⑦.0.0.1 127。0。0。1 3232235521 0xa9fea9fe
   2852039166 0xa9.0xfe.43518 [::FFFF:127.0.0.1] [0:0:0:0:0:0:0:1] [0000::0001] [::ffff:0x7f.1]
   [::ffff:7f00:0001] [fe80::1%25eth0] localhost LOCALHOST localhost. localhost.. 127.0.0.1..
-  a.localhost ｌocalhost printer.local metadata.google.internal metadata.google.internal.
+  a.localhost localhost.localdomain ｌocalhost printer.local metadata.google.internal metadata.google.internal.
   router.home.arpa intranet db kubernetes
 `);
 

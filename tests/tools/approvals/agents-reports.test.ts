@@ -93,6 +93,55 @@ describe("an event that an agent reports", () => {
   });
 });
 
+describe("a change of data that moves a player into a journey", () => {
+  const into = async (name: string) => {
+    const { id: segment_id } = await place.call("create_segment", {
+      name: `Fits ${name}`,
+      conditions: [{ field: "tier", operator: "eq", value: name }],
+    });
+    return clock.published(behind({ on: "segment_enter", segment_id }), { name });
+  };
+
+  test("is asked about with the player and the journey, and changes nothing before", async () => {
+    await into("Topaz");
+    const id = await place.player({ first_name: "Zoë", tier: "Gold" });
+    for (const [moved, name, input] of [
+      [0, "update_player", { id, tier: "Topaz" }],
+      [1, "create_player", { player_id: "topaz-1", tier: "Topaz" }],
+    ] as const) {
+      const asked = await agent(name, input);
+      expect(asked.data, name).toMatchObject({ confirmation_required: true });
+      expect(asked.data.message).toMatch(
+        /By it the player "[^"]+".* enters or goes on in the journey "Topaz"/,
+      );
+      expect(await place.call("list_players", { filters: { "tier.eq": "Topaz" } })).toHaveLength(moved);
+      const { confirm_token } = asked.data;
+      expect((await agent(name, { ...input, confirm_token })).data).toMatchObject({ tier: "Topaz" });
+    }
+  });
+
+  test("is asked about where an agent's file brings such players", async () => {
+    await into("Opal");
+    const rows = [{ player_id: "opal-1", tier: "Opal" }];
+    const asked = await agent("create_import_job", { rows });
+    expect(asked.data.message).toMatch(/enter the journeys .*"Opal".*, which may write to them/);
+    expect((await agent("create_import_job", { rows, dry_run: true })).data).toMatchObject({
+      status: "queued",
+    });
+  });
+
+  test("that moves nobody is made at once, and a program's always", async () => {
+    await into("Jade");
+    const id = await place.player({ tier: "Gold" });
+    expect((await agent("update_player", { id, adt: 7 })).data).toMatchObject({ id, adt: 7 });
+    const moved = await service.request("PATCH", `/api/players/${id}`, {
+      body: { tier: "Jade" },
+      headers: { "X-Api-Key": key },
+    });
+    expect([moved.status, moved.body.tier]).toEqual([200, "Jade"]);
+  });
+});
+
 describe("a play that an agent makes for a player", () => {
   test("is confirmed first, and no preview shows the draw", async () => {
     const game = await place.game(HALF);

@@ -32,6 +32,7 @@ test("a consented phone is allowed, however it is written", async () => {
   expect(await check({ phone: "(202) 555-1001" })).toEqual({
     allowed: true,
     reasons: [],
+    counts: { checked: 1, allowed: 1, waiting: 0, blocked: {}, deferred: {} },
     results: [
       {
         phone: "(202) 555-1001",
@@ -200,3 +201,37 @@ test("nobody to ask about, and too many, are refused", async () => {
   expect((await check({ phones: most })).results.map((one) => one.phone)).toEqual(most);
   await expect(check({ phones: most, phone: "+12025550123" })).rejects.toMatchObject({ code: "invalid" });
 });
+
+test("of many the blocked alone are listed, or nobody, and the counts are those of all", async () => {
+  const free = await consented({ phone: "+12025551301" });
+  const barred = await newPlayer(fixture, { phone: "+12025551302" });
+  const asleep = await consented({
+    phone: "+12025551303",
+    timezone: "America/New_York",
+    country: "US",
+    state: "NY",
+  });
+  await fixture.run("create_suppression", { channel: "sms", address: barred.phone });
+  const hours = { channel: ["sms"], open_local: "08:00", close_local: "21:00" };
+  await fixture.run("create_quiet_hours_rule", { country: "US", state: "NY", ...hours });
+  const at = "2027-01-15T07:30:00Z";
+  const playerIds = [free.id, barred.id, asleep.id];
+  const whole = await check({ playerIds, at });
+  const blocked = await check({ playerIds, at, only: "blocked" });
+  const none = await check({ playerIds, at, only: "counts" });
+  expect(whole.results).toHaveLength(3);
+  expect(blocked.results).toEqual(
+    [1, 2].map((position) => ({
+      ...whole.results[position],
+      position,
+      checked_at: expect.any(String),
+    })),
+  );
+  expect(none.results).toEqual([]);
+  expect(whole).toMatchObject({
+    counts: { checked: 3, allowed: 2, blocked: { no_consent: 1, suppressed: 1 } },
+  });
+  expect([blocked, none]).toMatchObject([{ counts: countsOf(whole) }, { counts: countsOf(whole) }]);
+});
+
+const countsOf = (answer: object) => (answer as { counts: object }).counts;

@@ -28,6 +28,23 @@ describe("a table for people", () => {
     expect(asTable(rows, { order: ["note", "id"] }).split("\n")[0]).toMatch(/^note +id$/);
   });
 
+  test("inside a record keeps its ids in a pipe, and lets long texts go before a line gets out of hand", () => {
+    const sample = {
+      player_id: rows[0]!.id,
+      subject: "Hello",
+      text: "t".repeat(900),
+      html: "h".repeat(4_000),
+    };
+    const warnings = [`${"First ".repeat(20)}end.`, `${"Second ".repeat(20)}end.`];
+    const text = asTable({ ok: true, warnings, samples: [sample, sample] });
+    const widest = Math.max(...text.split("\n").map((line) => line.length));
+    expect(widest).toBeLessThanOrEqual(162);
+    expect(text).toContain(rows[0]!.id);
+    expect(text).toMatch(/^warnings {2}First .*end\.\n {10}Second .*end\.$/m);
+    // A list is what was asked for: a pipe gets it whole.
+    expect(asTable([sample]).split("\n")[2]!.length).toBeGreaterThan(4_900);
+  });
+
   test("shows a record within a record as lines of its own, unless it is short", () => {
     const campaign = { id: rows[0]!.id, subject: "s".repeat(60) };
     const text = asTable({ success: true, skipped: { no_consent: 1 }, campaign });

@@ -200,8 +200,8 @@ describe("a write", () => {
     });
   });
 
-  test("names an agent of yesterday by its User-Agent", async () => {
-    const yesterday = await service.yesterdays(service.key);
+  test("names an agent of yesterday as it named itself when it connected", async () => {
+    const yesterday = await service.yesterdays(service.key, "", { "User-Agent": "node" });
     const result = await yesterday.callTool({ name: "create_player", arguments: { first_name: "Old" } });
     const { audit_id } = result.structuredContent as { audit_id: string };
     const [row] = await service.db.asProperty(

@@ -70,6 +70,13 @@ async function previewOf(name: string, input: Asked): Promise<string> {
 }
 
 describe("what reaches people", () => {
+  test("is shown with its arguments under the names that the agent gave them", async () => {
+    const { id } = await campaign();
+    const messageOf = async (input: Asked) => (await tool("send_campaign", input)).data.message;
+    expect(await messageOf({ campaign_id: id })).toContain(`send_campaign {"campaign_id":"${id}"}`);
+    expect(await messageOf({ campaignId: id })).toContain(`send_campaign {"campaignId":"${id}"}`);
+  });
+
   test("is shown first, as a dry run shows it, and done by the call that confirms it", async () => {
     const { id } = await campaign();
     const input = { campaignId: id };

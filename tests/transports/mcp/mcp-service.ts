@@ -39,10 +39,10 @@ export async function startMcp(tools: Catalog = smallCatalog()) {
       return client;
     },
     /** A client of the first generation's SDK. */
-    yesterdays: async (secret: string, query = "") => {
+    yesterdays: async (secret: string, query = "", headers: Record<string, string> = {}) => {
       const client = new YesterdaysClient({ name: "agent-of-yesterday", version: "1.0.0" });
       clients.push(client);
-      const requestInit = { headers: { "X-Api-Key": secret, "User-Agent": "agent-of-yesterday/1.0" } };
+      const requestInit = { headers: { "X-Api-Key": secret, ...headers } };
       await client.connect(new YesterdaysTransport(new URL(url + query), { requestInit }) as never);
       return client;
     },

@@ -177,6 +177,29 @@ const WEAKENING: [string, () => Promise<[string, Fields]>, RegExp][] = [
     /quiet hours of the player "[0-9a-f]{8}" go by another place: timezone null becomes "Asia\/Tokyo"/,
   ],
   [
+    "a new player whose name is a link",
+    async () => ["create_player", { first_name: "Ann", last_name: "evil.example" }],
+    /Messages that show last_name show the new player a web address: "evil\.example"/,
+  ],
+  [
+    "a name that is a link in other letters",
+    async () => ["update_player", { id: await agreed(), first_name: "ｅｖｉｌ．example" }],
+    /a web address/,
+  ],
+  [
+    "a file with a link for a name",
+    async () => [
+      "create_import_job",
+      {
+        rows: [
+          { player_id: unique(), first_name: "Ann" },
+          { player_id: unique(), last_name: "evil.example/x" },
+        ],
+      },
+    ],
+    /1 rows of the file have a web address in a text that messages show, such as last_name: "evil\.example\/x"/,
+  ],
+  [
     "a name that is a link",
     async () => ["update_player", { id: await agreed(), first_name: "You won! See evil.example/now" }],
     /Messages that show first_name show the player "[0-9a-f]{8}" a web address/,
@@ -297,6 +320,34 @@ describe("what weakens a protection", () => {
     expect(again.data.message).toContain("max_sends 1 becomes 20");
   });
 
+  test("is to rewrite the texts of a whole audience, one player after another", async () => {
+    const ids = await Promise.all(Array.from({ length: 27 }, () => make("create_player", {})));
+    const rename = (id: string, more: Fields = {}) =>
+      agent("update_player", { id, first_name: "You are bankrupt", ...more });
+    const answers = [];
+    for (const id of ids) answers.push((await rename(id)).data);
+    const asked = answers.filter((data) => data.confirmation_required);
+    expect(answers.length - asked.length).toBeLessThanOrEqual(25);
+    expect(asked.at(-1)!.message).toContain("25 players and more have got other texts from this caller");
+    expect(asked.at(-1)!.message).toContain('show the player "');
+    const last = ids.at(-1)!;
+    expect((await scenario.call("get_player", { id: last })).first_name).toBeNull();
+    // One who has been renamed already is no further one, and figures are no texts.
+    const again = await agent("update_player", { id: ids[0], first_name: "Ann" });
+    const figures = await agent("update_player", { id: last, adt: 12 });
+    const other = await agent("create_player", { first_name: "New" });
+    expect([again, figures, other].map(({ data }) => data.confirmation_required)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    const named = await rename(last, { confirm_token: asked.at(-1)!.confirm_token });
+    expect(named.data, JSON.stringify(named.data)).toMatchObject({
+      id: last,
+      first_name: "You are bankrupt",
+    });
+  });
+
   test("resolves a review of a text by a person's word alone", async () => {
     const text = { propertyId: scenario.id, from: "+17025550142", text: "I'm at the bus stop" };
     const { message_id: messageId } = await scenario.call("receive_sms", text);
@@ -415,7 +466,6 @@ const AT_ONCE = {
   create_game_prize: "a draft's",
   create_journey: "a draft",
   create_journey_from_recipe: "a draft",
-  create_player: "data",
   create_privacy_request: "data",
   create_property: "a property of its own",
   create_segment: "no campaign has it yet",

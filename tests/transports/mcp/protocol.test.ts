@@ -37,7 +37,7 @@ const initialize = (protocolVersion: string) => ({
 describe.each(["2025-11-25", "2025-06-18", "2025-03-26"])("an agent that speaks %s", (revision) => {
   const headers = () => ({ "X-Api-Key": service.key, "MCP-Protocol-Version": revision });
 
-  test("is answered in its own revision, as JSON and without a session", async () => {
+  test("is answered in its own revision, as JSON, with a session id that says its name and opens nothing", async () => {
     const {
       status,
       json,
@@ -49,7 +49,7 @@ describe.each(["2025-11-25", "2025-06-18", "2025-03-26"])("an agent that speaks 
       serverInfo: { name: "player-marketing" },
     });
     expect(answered.get("content-type")).toBe("application/json");
-    expect(answered.get("mcp-session-id")).toBeNull();
+    expect(answered.get("mcp-session-id")).toMatch(/^plain\.[\w-]+\.[0-9a-f-]{36}$/);
     const ready = await service.send({ jsonrpc: "2.0", method: "notifications/initialized" }, headers());
     expect(ready).toMatchObject({ status: 202, json: null });
   });

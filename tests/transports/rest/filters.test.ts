@@ -139,6 +139,21 @@ describe("a value that no record can have", () => {
     ]);
     expect((await listed({ "tier.eq": "Gold", "player_id.eq": "v1" })).warnings).toEqual([]);
   });
+
+  test("tells a program the same in a header, which leaves the list a list", async () => {
+    const at = async (query: string) => {
+      const { status, body, headers } = await service.get(`/api/players?${query}`);
+      const said = headers.get("X-Warnings");
+      return [status, body.length, said && JSON.parse(said)];
+    };
+    expect(await at("tier.eq=gold")).toEqual([
+      200,
+      0,
+      ['tier: nothing here has "gold"; there are Bronze, Gold, Platinum, Si"lver.'],
+    ]);
+    expect(await at("tags.cs={\u00e9\u{1f3b0}}")).toEqual([200, 0, [expect.stringContaining('"é🎰"')]]);
+    expect(await at("tier.eq=Gold&limit=1")).toEqual([200, 1, null]);
+  });
 });
 
 test("a misspelt column, operator or option is told with the one that is meant", async () => {

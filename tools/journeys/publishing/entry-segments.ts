@@ -1,4 +1,8 @@
+import { isUuid } from "#db/text.ts";
+import { Fault } from "#runtime/faults.ts";
 import { type Context, UNBOUNDED } from "#runtime/operation/context.ts";
+import { askBeforeMoving, isAsked } from "#tools/enrollments/ask.ts";
+import { audienceOf } from "#tools/segments/rules/references.ts";
 
 /** Asks about changed segments by whose rules players enter an active journey. `ids`: of records that a call has changed. */
 export async function askAboutEntries({ sql, property, ask }: Context, ids: string[]): Promise<void> {
@@ -16,5 +20,57 @@ export async function askAboutEntries({ sql, property, ask }: Context, ids: stri
       ],
       reach: UNBOUNDED,
     });
+  }
+}
+
+interface Entry {
+  segment: string;
+  journeys: string[];
+}
+
+/**
+ * Asks about players who come into a segment, or leave it, by whose rules players enter an active journey. `ids`: of
+ * records that an agent has written, and of their players.
+ */
+export async function askAboutMoves(context: Context, ids: string[]): Promise<void> {
+  if (!isAsked(context.call)) return;
+  const { sql, property } = context;
+  const entries = await sql<Entry[]>`
+    select t.name as segment, array_agg(distinct j.name) as journeys from journey_triggers t
+      join journeys j on j.property_id = ${property.id} and j.id = t.journey_id
+    where t.property_id = ${property.id} and t.kind in ('segment_enter', 'segment_exit')
+      and j.status = 'active' and j.deleted_at is null
+    group by t.name order by t.name`;
+  for (const { segment, journeys } of entries) {
+    const players = await movedPlayers(context, segment, ids.filter(isUuid));
+    askBeforeMoving(context, {
+      cause: "This changes which rules of segments they fit",
+      journeys,
+      players,
+      moved: players.length,
+    });
+  }
+}
+
+/** The players among `ids` who fit the segment's rules and are no members yet, or are members and fit no more. */
+async function movedPlayers(
+  { sql, property }: Context,
+  segment: string,
+  ids: readonly string[],
+): Promise<string[]> {
+  try {
+    const audience = await audienceOf(sql, property.id, segment);
+    const moved = await sql<{ id: string }[]>`
+      select p.id from players p
+      where p.property_id = ${property.id} and p.id = any(${ids}::uuid[])
+        and (${audience}) is true <> exists (
+          select from segment_members m
+          where m.property_id = ${property.id} and m.segment_id = ${segment}::uuid and m.player_id = p.id)
+      order by p.id`;
+    return moved.map(({ id }) => id);
+  } catch (error) {
+    // Rules that cannot be read let nobody in.
+    if (error instanceof Fault && error.status < 500) return [];
+    throw error;
   }
 }

@@ -2,8 +2,9 @@ import { z } from "zod";
 import { adHoc, type Fragment, join, sql } from "#db/sql.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import type { CustomFields } from "#tools/custom-fields/values.ts";
+import type { FieldType } from "./field.ts";
 import { COLUMNS, FAMILIES, FIELD_FORMS, fieldOf } from "./fields.ts";
-import { applied, describeOperators, OPERATOR_NAMES, operatorsFor } from "./operators.ts";
+import { applied, describeOperators, OPERATOR_NAMES } from "./operators.ts";
 import { type Scope, scopeOf } from "./scope.ts";
 import { positionAt } from "./values.ts";
 
@@ -98,22 +99,17 @@ export function compileDate(name: string, context: Context): { sql: Fragment; ty
   throw wrong("is not a date of players; use birth_date, last_visit_at, or custom.<key> of a date");
 }
 
-/** The catalog of fields and operators, for documentation and for agents. */
+/** The catalog of fields and operators, for documentation and for agents. Nothing of it stands there twice. */
 export function describeFields() {
-  const columns = Object.entries(COLUMNS).map(([name, type]) => ({
-    name,
-    type,
-    meaning: "A player column.",
-  }));
-  const families = FAMILIES.flatMap(({ form, types, meaning }) =>
-    types.map((type) => ({ name: form, type, meaning })),
-  );
+  const columns: Partial<Record<FieldType, string[]>> = {};
+  for (const [name, type] of Object.entries(COLUMNS)) {
+    columns[type] = [...(columns[type] ?? []), name];
+  }
   return {
-    fields: [...columns, ...families].map((field) => ({
-      ...field,
-      operators: operatorsFor(field),
-    })),
-    operators: describeOperators(),
+    columns_by_type: columns,
+    families: FAMILIES.map(({ form, types, meaning }) => ({ name: form, types, meaning })),
+    missing: "A player whose field is missing matches only by an operator with missing: true.",
+    ...describeOperators(),
     limits: {
       conditions: MAX_CONDITIONS,
       depth: MAX_DEPTH,

@@ -33,19 +33,29 @@ const not: Operator = {
 
 const OPERATORS: Record<string, Operator> = { ...PLAIN, not };
 
+type OperatorWords = Pick<Operator, "only" | "value" | "meaning"> & { missing?: true };
+
 export type OperatorName = keyof typeof PLAIN | "not";
 
 export const OPERATOR_NAMES = Object.keys(OPERATORS) as [OperatorName, ...OperatorName[]];
 
-/** Each operator with its description. */
-export function describeOperators(): Record<string, Omit<Operator, "sql">> {
-  return Object.fromEntries(
-    Object.entries(OPERATORS).map(([name, { sql: _, ...described }]) => [name, described]),
-  );
+/** Each operator with its description, and its types named once for all operators of a type. */
+export function describeOperators() {
+  const operators = Object.entries(OPERATORS).map(([name, { only, value, meaning, missing }]) => [
+    name,
+    { ...(only && { only }), value, meaning, ...(missing && { missing }) },
+  ]);
+  const types = [...new Set(Object.values(OPERATORS).flatMap(({ on }) => on))];
+  return {
+    operators_by_type: Object.fromEntries(
+      types.map((type) => [type, OPERATOR_NAMES.filter((name) => OPERATORS[name]!.on.includes(type))]),
+    ),
+    operators: Object.fromEntries(operators) as Record<string, OperatorWords>,
+  };
 }
 
 /** The operators that apply to a field. */
-export function operatorsFor(field: { name: string; type: FieldType }): string[] {
+function operatorsFor(field: { name: string; type: FieldType }): string[] {
   return OPERATOR_NAMES.filter((name) => applies(OPERATORS[name]!, field));
 }
 

@@ -2,6 +2,8 @@ import terminalWidth from "fast-string-truncated-width";
 import { columnsThatFit, fittedWidths } from "./widths.ts";
 
 const INLINE = 80;
+/** The width of rows inside a record where no terminal gives one, as in a pipe. */
+const INNER_WIDTH = 160;
 const MOST_TEXT = 600;
 const GAP = 2;
 /** This column is never cut: it holds the error and the next step. */
@@ -38,16 +40,34 @@ export function asTable(value: unknown, layout: Layout = {}): string {
 
 function lines(value: unknown, indent: number, { width, heading }: Layout): string {
   if (!isNested(value)) {
-    const text = shortened(cell(value) || (isEmpty(value) ? "none" : ""));
-    return wrapped(text, width && width - indent - GAP).replaceAll("\n", `\n${" ".repeat(indent + GAP)}`);
+    const sentences = isSentences(value) ? value : [value];
+    const text = sentences
+      .map((one) => shortened(cell(one) || (isEmpty(one) ? "none" : "")))
+      .map((one) => wrapped(one, width && width - indent - GAP))
+      .join("\n");
+    return text.replaceAll("\n", `\n${" ".repeat(indent + GAP)}`);
   }
-  const inner = { width: width && width - Math.min(indent, 2), heading };
+  // A list is all that was asked for. Rows inside a record are a part, and -o json has all of it.
+  const inner = {
+    width: (width ?? INNER_WIDTH) - Math.min(indent, 2),
+    heading,
+    ...(width === undefined && { mayLeaveOut: true }),
+  };
   return `\n${asTable(value, inner)}`.replaceAll("\n", `\n${" ".repeat(Math.min(indent, 2))}`);
 }
 
 /** A mail's whole text would hide what stands below it. */
 function shortened(text: string): string {
   return text.length <= MOST_TEXT ? text : `${text.slice(0, MOST_TEXT)}… (-o json shows all)`;
+}
+
+/** Whether a list needs a line for each of its texts: commas do not part sentences. */
+function isSentences(value: unknown): value is string[] {
+  return (
+    Array.isArray(value) &&
+    value.every((one) => typeof one === "string") &&
+    value.some((one) => one.length > INLINE)
+  );
 }
 
 function isEmpty(value: unknown): boolean {

@@ -31,7 +31,11 @@ export async function choicesOf(desk: Desk): Promise<Choices> {
     desk.list("custom_fields", { order: "label.asc", limit: 200 }),
     desk.list("segments", { select: "id,name", order: "name.asc", limit: 200 }),
   ]);
-  const columnTypes = new Map<string, string>(describeFields().fields.map(({ name, type }) => [name, type]));
+  const columnTypes = new Map(
+    Object.entries(describeFields().columns_by_type).flatMap(([type, names]) =>
+      names.map((name): [string, string] => [name, type]),
+    ),
+  );
   const own = customs.rows.map(({ key, label, type }) => ({
     field: `custom.${key}`,
     label: String(label),

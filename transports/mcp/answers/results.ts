@@ -7,6 +7,7 @@ import { isList, positionAfter } from "#runtime/operation/paging.ts";
 import { INVISIBLE, visible } from "#runtime/visible-text.ts";
 import type { FORMATS } from "#transports/mcp/listing/schemas.ts";
 
+import { briefWrite } from "./brief-records.ts";
 import { sentenceOf } from "./sentences.ts";
 
 /** A tool's result, or the client's question for its human. */
@@ -40,7 +41,7 @@ export function resultOf(operation: Operation, outcome: Outcome, options: Result
   const notes = outcome.warnings && { notes: outcome.warnings };
   const structured = { ...(isRecord(value) ? value : { text: value }), ...notes, ...added };
   return {
-    structuredContent: structured,
+    structuredContent: briefWrite(operation, structured, options.input),
     content: [
       {
         type: "text",
@@ -53,6 +54,8 @@ export function resultOf(operation: Operation, outcome: Outcome, options: Result
 }
 
 export interface ResultOptions {
+  /** The arguments, which an answer need not repeat. */
+  input: Record<string, unknown>;
   format: Format;
   /** Skipped rows, for callers that page by offset. */
   offset: number;

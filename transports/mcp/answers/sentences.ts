@@ -98,14 +98,11 @@ function callsPart(calls: Structured): string {
   return `${counted(calls)}.${share}${price}${played}`;
 }
 
-function checkedPart({ results }: Structured): string {
-  const checked = Array.isArray(results) ? results.filter(isRecord) : [];
-  const counts: Record<string, number> = {};
-  for (const reason of checked.flatMap(({ reasons: given }) => (Array.isArray(given) ? given : []))) {
-    counts[String(reason)] = (counts[String(reason)] ?? 0) + 1;
-  }
-  const allowed = checked.filter((one) => one.allowed === true).length;
-  return `${allowed} of ${checked.length} may be contacted${reasons("; reasons", counts)}.`;
+function checkedPart({ counts }: Structured): string {
+  if (!isRecord(counts)) return "see the answer's fields.";
+  const { checked, allowed, waiting, blocked, deferred } = counts;
+  const later = waiting ? ` ${waiting} of them must wait${reasons("", deferred)}.` : "";
+  return `${allowed} of ${checked} may be contacted${reasons("; reasons", blocked)}.${later}`;
 }
 
 const STATES: Readonly<Record<string, string>> = {

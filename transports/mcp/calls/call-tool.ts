@@ -176,7 +176,11 @@ async function run(service: Service, about: About, call: Call, toolCall: ToolCal
   const wanted = { service, operation, call: mine, input };
   let answered: Outcome;
   if (mayAsk(operation) && input.dry_run !== true && (await mustConfirm(wanted))) {
-    const answer = await doConfirmed(wanted, { token, context: toolCall.context });
+    const answer = await doConfirmed(wanted, {
+      token,
+      given: toolCall.input,
+      context: toolCall.context,
+    });
     if ("declined" in answer) return errorResult(DECLINED, call.requestId, { ...about, operation });
     if ("first" in answer) return answer.first;
     answered = answer.outcome;
@@ -200,7 +204,12 @@ async function run(service: Service, about: About, call: Call, toolCall: ToolCal
   if (answered.asked && confirms(about)) {
     answered = await withToken(wanted, answered, toolCall.context);
   }
-  const options = { format, offset: Number(input.offset ?? 0), warnings: answered.page?.warnings ?? [] };
+  const options = {
+    input,
+    format,
+    offset: Number(input.offset ?? 0),
+    warnings: answered.page?.warnings ?? [],
+  };
   return fitting(wanted, answered, options);
 }
 

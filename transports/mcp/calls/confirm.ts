@@ -26,6 +26,8 @@ import { isRecord, readVisible } from "#transports/mcp/answers/results.ts";
 export interface Said {
   /** The argument `confirm_token`. */
   token: string | undefined;
+  /** The arguments as the agent wrote them. */
+  given: Record<string, unknown>;
   context: ServerContext;
 }
 
@@ -44,20 +46,22 @@ const PROPOSES =
  * Runs a confirmed operation. An unconfirmed one is shown first: to the human if the client can ask, else to the agent.
  * Throws the operation's faults, and `invalid` for a token that confirms nothing.
  */
-export async function doConfirmed(asked: AgentCall, { token: argument, context }: Said): Promise<Answer> {
+export async function doConfirmed(asked: AgentCall, said: Said): Promise<Answer> {
+  const { token: argument, context, given } = said;
   const recorded = await recordedAnswer(asked);
   if (recorded) return { outcome: recorded };
   const human = canAskHuman(context) ? humanSaid(context) : null;
+  const asking = { asked, given, human: human !== null };
   if (human?.answer === "no") return { declined: true };
   const token = human ? human.token : argument;
-  if (token === undefined) return show(asked, human !== null);
+  if (token === undefined) return show(asking);
   const { service, operation, call, input } = asked;
   const confirmation = { token, argumentsHash: hashOf(asked) };
   try {
     return { outcome: await invoke(service, operation, { ...call, confirmation }, input) };
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== "precondition_failed") throw error;
-    return show(asked, human !== null, error.message);
+    return show(asking, error.message);
   }
 }
 
@@ -97,8 +101,15 @@ function humanSaid({ mcpReq }: ServerContext): { answer: "yes" | "no" | "nothing
   return agrees ? { answer: "yes", token: String(token) } : { answer: "no" };
 }
 
+interface Asking {
+  asked: AgentCall;
+  given: Record<string, unknown>;
+  /** The client asks its human itself. */
+  human: boolean;
+}
+
 /** Tries the call: one that has nothing to ask is done. Any other is shown, with the token that confirms it. */
-async function show(asked: AgentCall, human: boolean, changed?: string): Promise<Answer> {
+async function show({ asked, given, human }: Asking, changed?: string): Promise<Answer> {
   const { service, operation, call, input } = asked;
   const isAlwaysAsked = isGrave(operation);
   const tried = await invoke(
@@ -118,15 +129,24 @@ async function show(asked: AgentCall, human: boolean, changed?: string): Promise
   }
   const { sentences = [], approval = [] } = tried.asked ?? {};
   const lines = linesOf(
-    asked,
+    { ...asked, input: asGiven(input, given) },
     [...sentences, ...(approval.length > 0 ? [...approval, PROPOSES] : [])],
     changed,
   );
-  const given = await giveConfirmation(asked, {
+  const confirmation = await giveConfirmation(asked, {
     argumentsHash: hashOf(asked),
     bound: tried.asked?.state ?? null,
   });
-  return { first: human ? question(lines, given) : shown(preview, lines, given) };
+  return { first: human ? question(lines, confirmation) : shown(preview, lines, confirmation) };
+}
+
+/** The arguments under the names by which they were given: snake_case and camelCase mean the same. */
+function asGiven(input: Record<string, unknown>, given: Record<string, unknown>): Record<string, unknown> {
+  const plain = (name: string) => name.replaceAll("_", "").toLowerCase();
+  const names = new Map(Object.keys(given).map((name) => [plain(name), name]));
+  return Object.fromEntries(
+    Object.entries(input).map(([name, value]) => [names.get(plain(name)) ?? name, value]),
+  );
 }
 
 /** All that a person is told, whoever tells them: the client's form, or the agent. */

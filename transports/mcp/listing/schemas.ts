@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { briefOf } from "#runtime/brief.ts";
+import { recordsWithin } from "#runtime/operation/columns.ts";
 import { mayAsk, type Operation, recordsAnswer } from "#runtime/operation/operation.ts";
 import { isList } from "#runtime/operation/paging.ts";
 import { DETAILS, hasColumns } from "./columns.ts";
@@ -90,6 +91,9 @@ const HIDDEN = (operation: Operation, name: string) =>
 export function outputSchemaOf(operation: Operation): ObjectSchema {
   if (isList(operation)) return listSchema(operation);
   const { properties = {}, type, $defs } = nullable(converted(operation.output));
+  if (operation.effect !== "read") {
+    for (const [field] of recordsWithin(operation.output)) properties[field] = loose(properties[field]!);
+  }
   return {
     ...($defs !== undefined && { $defs }),
     type: "object",
@@ -132,8 +136,8 @@ function listSchema(operation: Operation): ObjectSchema {
   };
 }
 
-/** `select` leaves columns out. */
-function loose({ required: _, ...schema }: Partial<ObjectSchema>): JsonSchema {
+/** `select` leaves columns out, and so does the brief answer of a write. */
+function loose({ required: _, ...schema }: JsonSchema): JsonSchema {
   return schema;
 }
 

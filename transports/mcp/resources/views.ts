@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import {
   CLIENT_CAPABILITIES_META_KEY,
@@ -7,6 +6,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import type { Surface } from "#transports/mcp/listing/visible-tools.ts";
+import type { Session } from "#transports/mcp/sessions.ts";
 
 /** The extension of MCP Apps, revision 2026-01-26. */
 export const APPS = "io.modelcontextprotocol/ui";
@@ -27,7 +27,7 @@ const Declared = z.looseObject({
 });
 
 /** Whether these capabilities of a client have the extension, with HTML. */
-function declaresApps(capabilities: unknown): boolean {
+export function declaresApps(capabilities: unknown): boolean {
   const declared = Declared.safeParse(capabilities);
   return declared.success && declared.data.extensions[APPS].mimeTypes.includes(MIME);
 }
@@ -35,33 +35,11 @@ function declaresApps(capabilities: unknown): boolean {
 const Carrying = z.looseObject({
   params: z.looseObject({ _meta: z.looseObject({ [CLIENT_CAPABILITIES_META_KEY]: z.unknown() }) }),
 });
-const Opening = z.looseObject({
-  method: z.literal("initialize"),
-  params: z.looseObject({ capabilities: z.unknown() }),
-});
-
-const SESSION = "Mcp-Session-Id";
-const SHOWING = "views-";
-
-/**
- * Whether the client of this message shows views. From revision 2026-07-28 on each message says so. Earlier ones say it
- * once, at `initialize`: the session id that they get then, and repeat, stands for it, so that no process keeps a session.
- */
-export function showsViews(headers: Headers, body: unknown): boolean {
+/** Whether the client of this message shows views. From revision 2026-07-28 on each message says so. */
+export function showsViews(body: unknown, session: Session): boolean {
   const carrying = Carrying.safeParse(body);
-  if (carrying.success) return declaresApps(carrying.data.params._meta[CLIENT_CAPABILITIES_META_KEY]);
-  return opensWithViews(body) || (headers.get(SESSION)?.startsWith(SHOWING) ?? false);
-}
-
-function opensWithViews(body: unknown): boolean {
-  const opening = Opening.safeParse(body);
-  return opening.success && declaresApps(opening.data.params.capabilities);
-}
-
-/** Gives a client that opens with views the session id by which its later messages are known. */
-export function rememberViews(body: unknown, response: Response): Response {
-  if (response.ok && opensWithViews(body)) response.headers.set(SESSION, SHOWING + randomUUID());
-  return response;
+  if (!carrying.success) return session.views;
+  return declaresApps(carrying.data.params._meta[CLIENT_CAPABILITIES_META_KEY]);
 }
 
 const lists = new WeakMap<Surface, string>();

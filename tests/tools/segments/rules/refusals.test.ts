@@ -223,8 +223,12 @@ test("no text of the caller's reaches the SQL", () => {
 });
 
 test("the catalog describes every field, and its rules are a JSON schema for agents", () => {
-  const { fields, operators } = describeFields();
-  expect(fields.find((field) => field.name === "adt")?.operators).toContain("between");
-  expect(fields.every((field) => field.operators.every((name) => name in operators))).toBe(true);
+  const { columns_by_type: columns, families, operators_by_type: byType, operators } = describeFields();
+  expect(columns.number).toContain("adt");
+  expect(byType.number).toContain("between");
+  expect(byType.number).not.toContain("starts_with");
+  const types = [...Object.keys(columns), ...families.flatMap((family) => family.types)];
+  expect(Object.keys(byType).sort()).toEqual([...new Set(types)].sort());
+  expect(new Set(Object.values(byType).flat())).toEqual(new Set(Object.keys(operators)));
   expect(JSON.stringify(z.toJSONSchema(Group, { io: "input" }))).toContain("anniversary_in_next_days");
 });

@@ -189,8 +189,9 @@ describe("a result that is no list", () => {
       id: expect.any(String),
       audit_id: expect.any(String),
     });
-    expect(tokens).toBeLessThanOrEqual(20_000);
-    expect(data.shortened).toMatchObject({ whole: expect.stringContaining("GET /api/templates/{id}") });
+    // The agent has just written the mail itself.
+    expect(tokens).toBeLessThanOrEqual(300);
+    expect(data).not.toHaveProperty("html");
     const read = await call("get_template", { id: data.id });
     expect(read.data.shortened).toEqual({
       fields: [{ field: "html", characters: MAIL.length, shown: expect.any(Number) }],
@@ -216,13 +217,9 @@ describe("a result that is no list", () => {
     const done = await call("send_campaign", { campaignId, confirm_token });
     expect(done).toMatchObject({
       isError: false,
-      data: {
-        success: true,
-        campaign: { id: campaignId },
-        shortened: { fields: [{ field: "campaign.body_html" }] },
-      },
+      data: { success: true, campaign: { id: campaignId, status: "queued" } },
     });
-    expect(done.tokens).toBeLessThanOrEqual(20_000);
+    expect(done.tokens).toBeLessThanOrEqual(400);
   });
 
   test("is a resource too", async () => {
