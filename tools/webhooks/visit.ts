@@ -153,10 +153,10 @@ function claim({ sql, property }: Context, { endpointId, inFlight }: Visit): Pro
   return sql<Delivery[]>`
     with due as materialized (
       select id, event_id, event_type, attempt_count, next_attempt_at
-      from webhook_deliveries d
+      from webhook_deliveries
       where property_id = ${property.id} and endpoint_id = ${endpointId} and status = 'pending'
         and next_attempt_at <= statement_timestamp()
-        and not exists (select from unnest(${inFlight as string[]}::uuid[]) as begun (id) where begun.id = d.id)
+        and id not in (select unnest(${inFlight as string[]}::uuid[]))
       order by next_attempt_at, id limit ${BATCH}
     )
     select due.id, due.event_id, due.event_type as type, due.attempt_count, e.occurred_at, e.data
