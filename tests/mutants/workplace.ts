@@ -8,6 +8,7 @@ import { startEmbedded } from "#db/embedded/start.ts";
 import type { Mutant } from "./change.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
+const LONGEST_TEST_MS = 60_000;
 
 /**
  * The end of a run of tests. A test that ran out of time has not noticed anything: a busy machine does the same to it.
@@ -85,6 +86,8 @@ async function runTests(
   await rm(report, { force: true });
   const vitest = join(code, "node_modules/vitest/vitest.mjs");
   const args = [vitest, "run", "--config", "tests/vitest.config.ts", "--bail", "1", "--reporter", "json"];
+  // The whole run has a limit. A single test may be slow where others use the machine.
+  args.push("--testTimeout", String(LONGEST_TEST_MS));
   const run = spawn(process.execPath, [...args, "--outputFile", report, ...tests], {
     cwd: code,
     env: { ...process.env, TEST_DATABASE_URL: url },

@@ -110,7 +110,9 @@ function apiCatalog(baseUrl: string) {
 
 /** RFC 9116 requires a contact. Without SECURITY_CONTACT it is the site: a made-up mailbox might have no reader. */
 function securityText(siteUrl: string, contact: string | null): string {
-  const expires = new Date(Date.UTC(new Date().getUTCFullYear() + 1, 0, 1)).toISOString();
+  const now = new Date();
+  // Months ahead on every day of the year, and less than a year, as the RFC recommends.
+  const expires = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 7, 1)).toISOString();
   return `Contact: ${contact ?? `${siteUrl}/`}\nExpires: ${expires}\nPreferred-Languages: en\nCanonical: ${siteUrl}/.well-known/security.txt\n`;
 }
 

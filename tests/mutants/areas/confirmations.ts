@@ -6,6 +6,7 @@ export const confirmations: Area = {
     "tests/transports/mcp/confirm.test.ts",
     "tests/transports/mcp/protections.test.ts",
     "tests/tools/campaigns/approval.test.ts",
+    "tests/tools/approvals/agents-reports.test.ts",
   ],
   unnoticeable: {
     ")": "Only preflight_campaign confirms other operations, and its tokens are bound to what it has shown.",
@@ -27,7 +28,7 @@ export const confirmations: Area = {
     ],
     "transports/mcp/calls/confirm.ts": [
       ['if (human?.answer === "no") return { declined: true };', ""],
-      ["if (token === undefined) return show(asked, human !== null);", ""],
+      ["if (token === undefined) return show(asking);", ""],
       ["input: { dry_run: _, ...input } }: AgentCall): Buffer", "input }: AgentCall): Buffer"],
       ['said.action === "accept" && said.content?.[ANSWER] === true &&', 'said.action === "accept" &&'],
       ["preview.preflight.ok === false", "preview.preflight.ok === null"],
@@ -54,6 +55,19 @@ export const confirmations: Area = {
         'content: { ...part("content"), ...(await templateFields(context, campaign)) }',
         'content: part("content")',
       ],
+    ],
+    "tools/players/weakening.ts": [
+      ["if (others.count < MOST_UNASKED) return [];", "return [];"],
+      ["and entity_id <> ${changing.current.id} and", "and"],
+      [".filter(([, text]) => showsWebAddress(text))\n    .map(", ".filter(() => false)\n    .map("],
+    ],
+    "tools/people/shown-texts.ts": [['.normalize("NFKC")', ""]],
+    "tools/journeys/publishing/entry-segments.ts": [
+      ["askBeforeMoving(context, {\n      cause", "((_: unknown, __: object) => {})(context, {\n      cause"],
+    ],
+    "tools/enrollments/ask.ts": [
+      ["if (moved === 0 || !isAsked(context.call)) return;", "if (!isAsked(context.call)) return;"],
+      ["ask?.({ sentences: () => [sentence], reach: UNBOUNDED });", ""],
     ],
     "tools/campaigns/approval/hold.ts": [["if (changes.length === 0) return false;", "return false;"]],
   },

@@ -231,10 +231,15 @@ test("the third message of a day to Florida is the last, over calls and texts to
     allowed: true,
     defer: { reasons: ["frequency_capped"], retry_at: "2027-07-01T20:00:00+00:00" },
   });
-  expect((await ask()).results).toMatchObject([
+  const { results } = await fixture.run<{ results: object[] }>("compliance_check", {
+    ...{ channel: "sms", phones: [florida.phone, nevada.phone], at: iso(noon) },
+  });
+  expect(results).toMatchObject([
     { allowed: true, defer_reasons: ["frequency_capped"], retry_at: "2027-07-01T20:00:00+00:00" },
     { allowed: true },
   ]);
+  // Florida's law is not Nevada's.
+  expect(results[1]).not.toHaveProperty("defer_reasons");
 });
 
 test("a second record of a number, and a new one after the first is deleted, share its cap", async () => {
@@ -255,6 +260,25 @@ test("a second record of a number, and a new one after the first is deleted, sha
   expect(await capped(twin.id)).toBeDefined();
   await fixture.run("update_player", { id: twin.id, phone: "+13055550181" });
   expect(await capped(twin.id)).toBeUndefined();
+});
+
+test("a cap of a place without quiet hours gives the very moment at which it ends", async () => {
+  const noon = Date.parse("2027-07-01T16:00:00Z");
+  const player = await newPlayer(fixture, { phone: "+13055550182" });
+  const cap = { channel: "push", max_sends: 1, window_count: 3, window_unit: "hour" };
+  const { id } = await fixture.run("create_frequency_rule", cap);
+  await remember(player.id, [{ ...PLAIN, at: noon - HOUR, campaign: null, channel: "push" }]);
+  await fixture.sql(
+    (sql) => sql`
+    delete from quiet_hours_rules where property_id = ${fixture.property.id} and channel @> '{push}'`,
+  );
+  const { defer } = await fixture.run("compliance_check", {
+    channel: "push",
+    playerId: player.id,
+    at: iso(noon),
+  });
+  expect(defer).toEqual({ reasons: ["frequency_capped"], retry_at: "2027-07-01T18:00:00+00:00" });
+  await fixture.run("delete_frequency_rule", { id });
 });
 
 test("a cap that ends at night gives the morning", async () => {

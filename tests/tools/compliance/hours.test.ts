@@ -404,6 +404,29 @@ test("the rules are the operator's to change, and another property's do not matt
   expect((await check(asked)).defer).toBeUndefined();
 });
 
+test("the first rule of a place leaves the days before it open", async () => {
+  const begun = { channel: ["push"], effective_from: "2027-07-03" };
+  await fixture.run("create_quiet_hours_rule", {
+    ...begun,
+    country: "NZ",
+    open_local: "09:00",
+    close_local: "10:00",
+  });
+  const isOpenAt = (at: string) =>
+    fixture.sql(async (sql) => {
+      const hours = hoursCtes({ property: fixture.property, channel: "push", at }, "place");
+      const [row] = await sql<{ is_open: boolean }[]>`
+        with place as materialized (select array['Pacific/Auckland'] as zones, 'NZ-' as region), ${hours}
+        select is_open from hours`;
+      return row?.is_open;
+    });
+  // Auckland is twelve hours ahead in July.
+  expect(await isOpenAt("2027-07-02T11:59:00Z")).toBe(true);
+  expect(await isOpenAt("2027-07-02T12:00:00Z")).toBe(false);
+  expect(await isOpenAt("2027-07-02T21:30:00Z")).toBe(true);
+  expect(await isOpenAt("2027-07-02T22:00:00Z")).toBe(false);
+});
+
 test.each([
   { open_local: "21:00", close_local: "08:00" },
   { open_local: "08:00", close_local: "08:00" },

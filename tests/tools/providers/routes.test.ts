@@ -259,6 +259,17 @@ test("the day's limit holds against all campaigns, and the rest goes out on anot
   expect(new Set(one.given("sendgrid").map(({ id: send }) => send)).size).toBe(10);
 });
 
+test("a message that cannot be rendered takes nothing of the day's limit", async () => {
+  await provider("sendgrid", { daily_limit: 2 });
+  const one = vendors({ sendgrid: sent });
+  await scenario.player({ player_id: "nameless", email: "nameless@example.com" });
+  await scenario.crowd(2);
+  const id = await scenario.campaign({ subject: "Hello {{ first_name }}" });
+  await scenario.send(id);
+  await scenario.work(one);
+  expect(await scenario.tally(id)).toEqual({ failed: 1, sent: 2 });
+});
+
 test("a provider is given no more in a second than it takes", async () => {
   await provider("sendgrid", { rate_per_second: 20 });
   const at: number[] = [];

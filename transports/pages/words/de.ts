@@ -33,7 +33,7 @@ export const de: Words = {
   channel_voice: "Anrufe",
   channel_push: "Mitteilungen in Ihrem Browser",
   channel_on: "An. Entfernen Sie das Häkchen, um es zu beenden.",
-  channel_off: "Aus. Am Clubschalter können Sie es einschalten lassen.",
+  channel_off: "Aus. Bitten Sie uns, es einzuschalten.",
   preferences_saved: "Gespeichert. Das gilt sofort.",
   preferences_unsaved: "Es wurde nichts gespeichert. Bitte versuchen Sie es noch einmal.",
   save: "Speichern",

@@ -31,7 +31,7 @@ export const en = {
   channel_voice: "Phone calls",
   channel_push: "Notifications in your browser",
   channel_on: "On. Untick it to stop.",
-  channel_off: "Off. Ask at the club desk to turn it on.",
+  channel_off: "Off. Ask us to turn it on.",
   preferences_saved: "Saved. It takes effect at once.",
   preferences_unsaved: "Nothing was saved. Please try again.",
   save: "Save",

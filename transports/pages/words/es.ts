@@ -32,7 +32,7 @@ export const es: Words = {
   channel_voice: "Llamadas telefónicas",
   channel_push: "Notificaciones en su navegador",
   channel_on: "Activado. Desmárquelo para dejar de recibirlo.",
-  channel_off: "Desactivado. Pida en el mostrador del club que lo activen.",
+  channel_off: "Desactivado. Pídanos que lo activemos.",
   preferences_saved: "Guardado. Tiene efecto inmediato.",
   preferences_unsaved: "No se ha guardado nada. Vuelva a intentarlo.",
   save: "Guardar",

@@ -32,7 +32,7 @@ export const fr: Words = {
   channel_voice: "Appels téléphoniques",
   channel_push: "Notifications dans votre navigateur",
   channel_on: "Activé. Décochez pour arrêter.",
-  channel_off: "Désactivé. Demandez au comptoir du club de l'activer.",
+  channel_off: "Désactivé. Demandez-nous de l'activer.",
   preferences_saved: "Enregistré. L'effet est immédiat.",
   preferences_unsaved: "Rien n'a été enregistré. Veuillez réessayer.",
   save: "Enregistrer",

@@ -31,7 +31,7 @@ export const zh: Words = {
   channel_voice: "电话",
   channel_push: "浏览器通知",
   channel_on: "已开启。取消勾选即可停止。",
-  channel_off: "已关闭。请到会员服务台开启。",
+  channel_off: "已关闭。如需开启，请联系我们。",
   preferences_saved: "已保存，立即生效。",
   preferences_unsaved: "未保存任何更改，请重试。",
   save: "保存",
