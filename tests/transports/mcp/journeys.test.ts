@@ -95,6 +95,23 @@ test("publishing another draft is confirmed with what becomes of the people insi
   expect(data).toMatchObject({ version: 2, inside: { finish: 0, move: 0, exit: 3 } });
 });
 
+test("a client that reads the text alone learns the figures, and why a player has left", async () => {
+  const told = async (name: string, fields: object) => {
+    const params = { name, arguments: { journeyId, propertyId: scenario.id, ...fields } };
+    const { body } = await service.request("POST", "/api/mcp", {
+      body: { jsonrpc: "2.0", id: 1, method: "tools/call", params },
+      headers: { Accept: "application/json, text/event-stream", "X-Api-Key": key },
+    });
+    return String(body.result.content[0].text);
+  };
+  expect(await told("journey_report", {})).toContain(
+    "3 have entered, 0 are inside, 0 have reached the goal; left: workflow_changed 3.",
+  );
+  const explained = await told("explain_enrollment", { playerId: playerIds[0] });
+  expect(explained).toContain("stood at a node that the new version has not");
+  expect(explained).toContain("The way so far: call");
+});
+
 test("resuming is confirmed with the people who go on; pausing is done at once", async () => {
   const { data: paused } = await ask("pause_journey", {});
   expect(paused).toMatchObject({ success: true });

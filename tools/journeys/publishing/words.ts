@@ -6,7 +6,7 @@ const quoted = (text: string) => JSON.stringify(text.slice(0, 100).toWellFormed(
 
 /** The facts for a person's consent to publish a journey. */
 export function publishingWords(
-  { name, status, draft_definition: { nodes }, reentry }: Journey,
+  { name, status, draft_definition: { nodes }, reentry, ends_at }: Journey,
   { inside, onPublish, backfill }: { inside: Inside; onPublish: OnPublish; backfill: boolean },
 ): string[] {
   const messages = nodes.flatMap((node) => (node.type === "message" ? [messageWords(node)] : []));
@@ -18,6 +18,7 @@ export function publishingWords(
       ? "Players who fit its segments already enter at once."
       : "Nobody enters who fits its segments already.",
     reentryWords(reentry.mode),
+    ...(ends_at === null ? [] : [`It ends for everybody at ${ends_at}.`]),
     messages.length === 0 ? "It sends no message." : `It sends ${messages.join(", ")}.`,
     ...nodes.flatMap((node) => (node.type === "message" ? switchedOff(node) : [])),
     ...insideWords(inside, onPublish),
