@@ -13,7 +13,7 @@ import { entrantWords } from "./publishing/entrants.ts";
 import { countInside, ON_PUBLISH, sampleInside } from "./publishing/people-inside.ts";
 import { draftProblems, unpublishable } from "./publishing/problems.ts";
 import { publishDraft } from "./publishing/publish.ts";
-import { publishingWords } from "./publishing/words.ts";
+import { publishingWords, warningWords } from "./publishing/words.ts";
 
 const Inside = z.object({
   finish: z.int().describe("Stay in the version that they entered"),
@@ -79,6 +79,7 @@ export default tool({
       state: JSON.stringify([journey.id, journey.version, onPublish, backfill, inside, facts]),
       sentences: async () => [
         ...publishingWords(journey, { inside, onPublish, backfill }),
+        ...warningWords(warnings),
         ...(await entrantWords(context, journey)),
       ],
       facts: async () => ({ ...facts, ...(await listFacts(context, segments)) }),

@@ -42,6 +42,7 @@ beforeAll(async () => {
         { from: "invitation", to: "end" },
       ],
     },
+    goal: { event: { name: "visit" } },
   });
   journeyId = journey.id;
 });
@@ -73,6 +74,7 @@ test("publishing is confirmed with who enters, who is left out, the messages, th
   expect(preview).toContain("Of these 2 could get invitation; excluded are 1 no_consent; it costs 0.");
   expect(preview).toContain('It sends the email invitation \\"Come back\\".');
   expect(preview).toContain("Nobody enters twice.");
+  expect(preview).toContain('Warning: Nobody has reported the event \\"visit\\" so far.');
 });
 
 test("enrolling many is confirmed with the number who enter, and a token is good for that number", async () => {

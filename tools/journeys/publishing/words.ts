@@ -1,4 +1,5 @@
 import type { NodeOf } from "#tools/journeys/definition/definition.ts";
+import type { Problem } from "#tools/journeys/definition/structure.ts";
 import type { Journey } from "#tools/journeys/journey/journey.ts";
 import type { Inside, OnPublish } from "./people-inside.ts";
 
@@ -23,6 +24,18 @@ export function publishingWords(
     ...nodes.flatMap((node) => (node.type === "message" ? switchedOff(node) : [])),
     ...insideWords(inside, onPublish),
   ];
+}
+
+/** A person reads no more. */
+const MOST_WARNINGS = 5;
+
+/** The warnings of a draft, which do not prevent its publishing. */
+export function warningWords(warnings: readonly Problem[]): string[] {
+  const shown = warnings.slice(0, MOST_WARNINGS).map(({ node, message }) => {
+    return `Warning${node === null ? "" : ` at ${node}`}: ${message}`;
+  });
+  const more = warnings.length - shown.length;
+  return more > 0 ? [...shown, `${more} more warnings: validate_journey names them.`] : shown;
 }
 
 function messageWords({ id, config }: NodeOf<"message">): string {
