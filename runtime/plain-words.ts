@@ -48,7 +48,9 @@ export function plainWords(issue: Issue): string | undefined {
     case "not_multiple_of":
       return `must be a multiple of ${issue.divisor}`;
     case "invalid_union":
-      return eitherOf(issue.errors);
+      return "options" in issue && Array.isArray(issue.options)
+        ? kindWords(issue.options.map(String), issue)
+        : eitherOf(issue.errors);
     default:
       return undefined;
   }
@@ -64,6 +66,15 @@ function oneOf(values: string[], input: unknown): string {
   const near = typeof input === "string" ? didYouMean(input, values) : "";
   if (values.length === 1) return `must be ${values[0]}`;
   return `must be one of ${values.slice(0, MOST_VALUES).join(", ")}${near}`;
+}
+
+/** The kinds of a union that a field tells apart, such as a node's type. */
+function kindWords(
+  kinds: string[],
+  { input, discriminator }: { input?: unknown; discriminator?: string | undefined },
+): string {
+  const given = (input as Record<string, unknown>)[discriminator ?? ""];
+  return given === undefined ? `is required: one of ${kinds.join(", ")}` : oneOf(kinds, given);
 }
 
 function bound(origin: string, limit: number, inclusive: boolean, within: string, beyond: string): string {

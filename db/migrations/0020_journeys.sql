@@ -13,6 +13,7 @@ create table journeys (
   goal jsonb,
   exit_conditions jsonb,
   priority int not null default 0,
+  -- Of the draft. The end of the published version holds for all versions.
   ends_at timestamptz,
   -- The published version that people enter.
   current_version int,
@@ -40,6 +41,7 @@ create table journey_versions (
   reentry jsonb not null,
   goal jsonb,
   exit_conditions jsonb,
+  ends_at timestamptz,
   -- The segments, custom fields and tiers that its conditions named, as they were.
   referred jsonb not null,
   -- The channels of its messages: a person who has refused all of them leaves.
@@ -62,7 +64,7 @@ create table journey_nodes (
   node text not null,
   -- Of a message: the campaign that carries it.
   campaign_id uuid,
-  -- Of a wait: when its condition was last judged for all who stand there, and how long that took.
+  -- Of a wait or a message: when all who stand there were last judged, and how long that took.
   looked_at timestamptz,
   look_ms int not null default 0,
   -- Of a rate limit: the last time that it gave to a person.
@@ -88,6 +90,8 @@ create table journey_triggers (
   -- The event's property whose value tells two live enrollments of one player apart.
   key_property text,
   reentry jsonb not null,
+  -- Of a way in: nobody enters any more.
+  ends_at timestamptz,
   primary key (property_id, id),
   foreign key (property_id, journey_id) references journeys
 );

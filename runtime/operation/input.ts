@@ -78,8 +78,9 @@ export function checkKey(key: string, path = ""): void {
  */
 export function parseInput(operation: Operation, folded: Record<string, unknown>): Record<string, unknown> {
   const [given, echoed] = operation.crud?.verb === "update" ? parted(operation, folded) : [folded, null];
-  const parsed = operation.input.safeParse(operation.crud ? withoutEmpty(operation, given) : given);
-  if (!parsed.success) throw inputFault(parsed.error, Object.keys(operation.input.shape));
+  const input = operation.crud ? withoutEmpty(operation, given) : given;
+  const parsed = operation.input.safeParse(input);
+  if (!parsed.success) throw inputFault(parsed.error, Object.keys(operation.input.shape), input);
   return echoed ? { ...parsed.data, [ECHOED]: echoed } : parsed.data;
 }
 
@@ -181,19 +182,41 @@ function toCamel(name: string): string {
   return name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** A zod error as a 400 whose sentence is enough and whose details name each field. */
-export function inputFault(error: z.ZodError, known: readonly string[] = []): Fault {
+/**
+ * A zod error as a 400 whose sentence is enough and whose details name each field. `known`: the fields of the operation.
+ * A flaw within an item of a list names the item's id, as `input` has it.
+ */
+export function inputFault(error: z.ZodError, known: readonly string[] = [], input?: unknown): Fault {
   const details: FaultDetail[] = error.issues.flatMap((issue) => {
     const path = pathText(issue.path);
-    if (issue.code !== "unrecognized_keys") return [{ field: path || "body", message: issue.message }];
+    const item = itemWords(input, issue.path);
+    if (issue.code !== "unrecognized_keys")
+      return [{ field: path || "body", message: `${issue.message}${item}` }];
     return issue.keys.map((key) => ({
       field: path ? `${path}.${key}` : key,
-      message: `unknown field${path ? "" : didYouMean(key, known)}`,
+      message: `unknown field${path ? item : didYouMean(key, known)}`,
     }));
   });
   const shown = details.slice(0, 5).map(({ field, message }) => `${field}: ${message}`);
   const more = details.length > 5 ? `; and ${details.length - 5} more` : "";
   return new Fault("invalid", { message: shown.join("; ") + more, details });
+}
+
+const MOST_ID = 40;
+
+/** The id of the innermost list item on a path: a reader does not count items. */
+function itemWords(input: unknown, path: readonly PropertyKey[]): string {
+  let words = "";
+  let value = input;
+  for (const part of path) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, part)) break;
+    value = (value as Record<PropertyKey, unknown>)[part];
+    if (typeof part !== "number" || typeof value !== "object" || value === null) continue;
+    const id: unknown = Object.hasOwn(value, "id") ? (value as { id: unknown }).id : undefined;
+    if (typeof id === "string" && id !== "")
+      words = ` (of ${JSON.stringify(id.slice(0, MOST_ID).toWellFormed())})`;
+  }
+  return words;
 }
 
 function refused(field: string, message: string): Fault {

@@ -12,8 +12,10 @@ import type { DefinedKeys, Row, Table, Tenants } from "./table.ts";
 
 const COUNTS = ["exact", "planned", "estimated"] as const satisfies readonly Count[];
 
+const FORM = 'must be by column and operator, such as {"tier.in": ["Gold"]}';
+
 const filters = z
-  .record(z.string(), z.union([z.string(), z.array(z.string())]))
+  .record(z.string(), z.union([z.string(), z.array(z.string())], { error: FORM }), { error: FORM })
   .describe(
     'By column and operator (eq neq gt gte lt lte like ilike in is ov): {"tier.in": ["Gold"], "email.ilike": "%@example.com"}.',
   );

@@ -8,7 +8,8 @@ export type ExitReason =
   | "consent_revoked"
   | "self_excluded"
   | "erased"
-  | "deleted"
+  | "banned"
+  | "deceased"
   | "journey_archived"
   | "manual"
   | "workflow_changed";

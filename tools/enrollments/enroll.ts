@@ -104,6 +104,9 @@ function ignoredCounts({ property, call }: Context): Fragment {
       do update set people = journey_counts.people + excluded.people`;
 }
 
+/** Whether the journey of a trigger `t` has not come to its end. Waits have none. */
+const isOpen = sql`coalesce(t.ends_at, 'infinity') > now()`;
+
 const ids = (rows: readonly { id: string }[]) => rows.map(({ id }) => id);
 
 /**
@@ -121,7 +124,7 @@ export async function enrollByEvents(
     select t.id, t.kind, j.name as journey from journey_triggers t
       join journeys j on j.property_id = ${property.id} and j.id = t.journey_id
     where t.property_id = ${property.id} and t.kind in ('event', 'wait') and t.name = any(${names}::text[])
-      and j.status = 'active' and j.deleted_at is null
+      and j.status = 'active' and j.deleted_at is null and ${isOpen}
     order by j.id for share of j`;
   const [triggers, waits] = (["event", "wait"] as const).map((kind) =>
     opened.filter((row) => row.kind === kind),
@@ -166,7 +169,7 @@ export async function enrollBySegment(
     select t.id from journey_triggers t
       join journeys j on j.property_id = ${property.id} and j.id = t.journey_id
     where t.property_id = ${property.id} and t.kind = ${kind} and t.name = ${segmentId}::text
-      and j.status = 'active' and j.deleted_at is null
+      and j.status = 'active' and j.deleted_at is null and ${isOpen}
     order by j.id for share of j`;
   if (triggers.length === 0) return;
   await enroll(
@@ -190,6 +193,7 @@ export async function enrollByText(
     select t.id, t.filter from journey_triggers t
       join journeys j on j.property_id = ${property.id} and j.id = t.journey_id
     where t.property_id = ${property.id} and t.kind = 'inbound_sms' and j.status = 'active' and j.deleted_at is null
+      and ${isOpen}
     order by j.id for share of j`;
   const said = text.toLowerCase();
   const meant = triggers.filter(({ filter }) => filter === null || said.includes(filter.toLowerCase()));
@@ -226,7 +230,7 @@ export async function enrollByPlay(
     select t.id, j.name as journey from journey_triggers t
       join journeys j on j.property_id = ${property.id} and j.id = t.journey_id
     where ${playTriggers(property.id, gameId)}
-      and (t.filter is null or t.filter = ${outcome}) and j.status = 'active' and j.deleted_at is null
+      and (t.filter is null or t.filter = ${outcome}) and j.status = 'active' and j.deleted_at is null and ${isOpen}
     order by j.id for share of j`;
   if (triggers.length === 0) return;
   const { entered } = await enroll(

@@ -5,6 +5,9 @@ import { table } from "#runtime/operation/table.ts";
 /** The pattern of an event's name. Conditions name it, so it holds no quotes and does not end in a dot. */
 export const EVENT_NAME = "[A-Za-z](?:[A-Za-z0-9 _.:-]{0,58}[A-Za-z0-9_])?";
 
+/** The flaw of another name. */
+export const EVENT_NAME_WORDS = "must be 1 to 60 letters, digits, spaces and _ . : -, a letter first";
+
 export default table({
   name: "player_events",
   noun: "player_event",
@@ -17,10 +20,7 @@ export default table({
     name: createOnly(
       z
         .string()
-        .regex(
-          new RegExp(`^${EVENT_NAME}$`),
-          "must be 1 to 60 letters, digits, spaces and _ . : -, a letter first",
-        )
+        .regex(new RegExp(`^${EVENT_NAME}$`), EVENT_NAME_WORDS)
         .describe('What happened, such as "deposit" or "Hotel Stay"'),
     ),
     occurred_at: createOnly(pastTime().describe("When it happened. Default: now")),

@@ -25,9 +25,9 @@ export default job({
 async function enterPage(context: Context, input: Input): Promise<void> {
   const { journeyId, node: nodeId, version, after = NIL_UUID } = input;
   const journey = await findJourney(context, journeyId, { lock: "share" }).catch(nullIfDeleted);
-  if (!journey || journey.current_version !== version) return;
+  if (!journey || journey.status === "archived" || journey.current_version !== version) return;
   const found = await triggerOf(context, journey, nodeId);
-  if (!found) return;
+  if (!found || found.isOver) return;
   // A time at which the journey was paused passes without anybody.
   if (journey.status === "active") {
     const last = await enrollPage(context, journey, { ...found, after, at: input.at });
@@ -45,19 +45,22 @@ interface Found {
   node: NodeOf<"trigger">;
   referred: Referred;
   reentry: object;
+  /** The journey has come to its end. */
+  isOver: boolean;
 }
 
 async function triggerOf(
   { sql: transaction, property }: Context,
   { id, current_version }: Journey,
   nodeId: string,
-) {
-  const [version] = await transaction<{ definition: Definition; referred: Referred; reentry: object }[]>`
-    select definition, referred, reentry from journey_versions
+): Promise<Found | null> {
+  const [version] = await transaction<(Omit<Found, "node"> & { definition: Definition })[]>`
+    select definition, referred, reentry, coalesce(ends_at <= now(), false) as "isOver" from journey_versions
     where property_id = ${property.id} and journey_id = ${id} and version = ${current_version}`;
-  const node = version?.definition.nodes.find((one) => one.id === nodeId);
-  if (!version || node?.type !== "trigger") return null;
-  return { node, referred: version.referred, reentry: version.reentry };
+  if (!version) return null;
+  const { definition, ...own } = version;
+  const node = definition.nodes.find((one) => one.id === nodeId);
+  return node?.type === "trigger" ? { node, ...own } : null;
 }
 
 /** Enrolls the next page. Answers its last player; null behind the last page. */

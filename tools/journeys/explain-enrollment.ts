@@ -7,7 +7,7 @@ import type { RowOf } from "#runtime/operation/table.ts";
 import type { Definition, Node } from "./definition/definition.ts";
 import { labelsOf, targetOf } from "./definition/graph.ts";
 import enrollments from "./enrollment/journey-enrollments.table.ts";
-import { placeWords, whyWords } from "./report/explain.ts";
+import { LateEvent, lateEvents, placeWords, whyWords } from "./report/explain.ts";
 
 type Enrollment = RowOf<typeof enrollments.columns>;
 
@@ -36,6 +36,9 @@ export default tool({
       .array(z.object({ label: z.string(), to: z.string().nullable() }))
       .describe("Where the ways out lead; to null: the journey ends"),
     path: z.array(z.object({ node: z.string(), type: z.string().nullable(), at: z.string() })),
+    late_events: z
+      .array(LateEvent)
+      .describe("Events within a wait that were reported after it was over; they changed nothing"),
   }),
   faults: ["invalid", "not_found"],
   async handler(context, input) {
@@ -56,6 +59,7 @@ export default tool({
         type: definition.nodes.find((one) => one.id === id)?.type ?? null,
         at: enrollment.path_at[index]!,
       })),
+      late_events: await lateEvents(context, enrollment, definition),
     };
   },
 });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { readable } from "#runtime/operation/columns.ts";
+import { readable, timestamp } from "#runtime/operation/columns.ts";
 import { table } from "#runtime/operation/table.ts";
 import { Definition, ExitConditions, JourneyGoal, Reentry } from "./definition/definition.ts";
 
@@ -17,6 +17,7 @@ export default table({
     reentry: readable(Reentry),
     goal: readable(JourneyGoal.nullable()),
     exit_conditions: readable(ExitConditions.nullable()),
+    ends_at: readable(timestamp().nullable()),
     channels: readable(z.array(z.string()).describe("The channels of its messages"), { concise: true }),
     published_by_type: readable(z.string(), { concise: true }),
     published_by: readable(z.uuid().nullable(), { concise: true }),

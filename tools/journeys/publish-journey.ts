@@ -10,15 +10,21 @@ import { checkStatus, findJourney, JourneyView } from "./journey/journey.ts";
 import journeys from "./journeys.table.ts";
 import { draftFacts } from "./publishing/draft-facts.ts";
 import { entrantWords } from "./publishing/entrants.ts";
-import { countInside, ON_PUBLISH } from "./publishing/people-inside.ts";
+import { countInside, ON_PUBLISH, sampleInside } from "./publishing/people-inside.ts";
 import { draftProblems, unpublishable } from "./publishing/problems.ts";
 import { publishDraft } from "./publishing/publish.ts";
-import { publishingWords } from "./publishing/words.ts";
+import { publishingWords, warningWords } from "./publishing/words.ts";
 
 const Inside = z.object({
   finish: z.int().describe("Stay in the version that they entered"),
   move: z.int().describe("Go on in the new version"),
   exit: z.int().describe("Leave the journey"),
+});
+
+const Sample = z.object({
+  player_id: z.uuid().nullable(),
+  node: z.string().describe("Where the player stands"),
+  fate: z.enum(["finish", "move", "exit"]),
 });
 
 /** A million people inside take their time. */
@@ -53,6 +59,9 @@ export default tool({
     journey: JourneyView,
     version: z.int(),
     inside: Inside.describe("What becomes of the players inside"),
+    samples: z
+      .array(Sample)
+      .describe("Up to three of the players inside for each fate; empty where nobody is inside"),
     warnings: z.array(Problem),
   }),
   faults: ["invalid", "not_found", "conflict"],
@@ -64,11 +73,13 @@ export default tool({
     const { errors, warnings } = await draftProblems(context, journey);
     if (errors.length > 0) throw unpublishable(errors);
     const inside = await countInside(context, journey, onPublish);
+    const samples = await sampleInside(context, journey, onPublish);
     const { facts, segments } = await draftFacts(context, journey);
     context.ask?.({
       state: JSON.stringify([journey.id, journey.version, onPublish, backfill, inside, facts]),
       sentences: async () => [
         ...publishingWords(journey, { inside, onPublish, backfill }),
+        ...warningWords(warnings),
         ...(await entrantWords(context, journey)),
       ],
       facts: async () => ({ ...facts, ...(await listFacts(context, segments)) }),
@@ -80,6 +91,6 @@ export default tool({
     const row = await update(context, journeys, journeyId, values);
     stepSoon(context, journeyId);
     context.audit({ entity: "journeys", entityId: journeyId });
-    return { success: true as const, journey: row, version, inside, warnings };
+    return { success: true as const, journey: row, version, inside, samples, warnings };
   },
 });

@@ -6,6 +6,7 @@ import { tool } from "#runtime/operation/operation.ts";
 import { update } from "#runtime/operation/rows.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
 import { stopSends } from "#tools/compliance/sends-under-way.ts";
+import { endFor } from "#tools/enrollments/end.ts";
 import { FREE_STATUSES } from "#tools/people/statuses.ts";
 import { playerWords } from "#tools/people/words.ts";
 import players from "./players.table.ts";
@@ -50,7 +51,10 @@ export default tool({
       const sentence = `${await playerWords(context, playerId)} is ${before}, becomes ${status}, and may be written to again.`;
       context.ask?.({ sentences: () => [`This lifts a bar: ${sentence}`] });
     }
-    if (status === "banned" || status === "deceased") await stopSends(context, [playerId], CHANNELS, status);
+    if (status === "banned" || status === "deceased") {
+      await stopSends(context, [playerId], CHANNELS, status);
+      await endFor(context, [playerId], status);
+    }
     const row = await update(context, players, playerId, { status });
     emit("player.updated", row, changedFields(current, row));
     audit({ entity: "players", entityId: playerId, diff: { status: before, ...(reason && { reason }) } });

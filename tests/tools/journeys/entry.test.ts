@@ -50,6 +50,21 @@ describe("an event", () => {
     expect(await players(journey)).toEqual(["ana"]);
   });
 
+  test("whose property has another value, of whatever type, or none fits `neq`", async () => {
+    const journey = await clock.published(
+      behind({
+        on: "event",
+        event: "play",
+        properties: [{ property: "table", operator: "neq", value: "A" }],
+      }),
+    );
+    const named = [await player("ana"), await player("ben"), await player("cora"), await player("dora")];
+    for (const [index, properties] of [{ table: "A" }, { table: "B" }, { table: 7 }, {}].entries()) {
+      await event(named[index]!, "play", { properties });
+    }
+    expect(await players(journey)).toEqual(["ben", "cora", "dora"]);
+  });
+
   test("is stored if and only if its player has entered: a failed request leaves neither", async () => {
     const journey = await clock.published(behind({ on: "event", event: "signup" }));
     const ana = await player("ana");

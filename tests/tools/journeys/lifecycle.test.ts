@@ -72,6 +72,11 @@ describe("publishing again", () => {
     });
     const { inside } = await clock.scenario.call("publish_journey", { ...about(journey), onPublish });
     expect(inside).toEqual(preview.inside);
+    for (const fate of ["finish", "move", "exit"]) {
+      expect(preview.samples.filter((sample: { fate: string }) => sample.fate === fate)).toHaveLength(
+        inside[fate],
+      );
+    }
     return { journey, inside };
   }
 

@@ -304,14 +304,26 @@ describe("actions", () => {
     await expect(clock.published(chain([add(rules.id), end()]), { name: "wrong" })).rejects.toThrow(
       "only a static one has a list",
     );
-    const journey = await clock.published(chain([add(list.id), end()]));
-    await clock.enroll(journey, ids);
-    await clock.pass(1, journey);
+    await clock.scenario.call("create_webhook_endpoint", {
+      url: "https://example.com/hook",
+      events: ["player.segment_entered"],
+    });
+    const journey = await clock.published(chain([add(list.id), end()]), { reentry: { mode: "always" } });
+    for (const _ of ["", "again"]) {
+      await clock.enroll(journey, ids);
+      await clock.pass(1, journey);
+    }
     const members = await clock.scenario.query(
       (sql) =>
         sql`select source from segment_members where property_id = ${clock.scenario.id} and segment_id = ${list.id}`,
     );
     expect(members).toEqual([{ source: "journey" }, { source: "journey" }]);
+    const told = await clock.scenario.query(
+      (sql) => sql`
+        select data -> 'object' ->> 'player_id' as player from outbox
+        where property_id = ${clock.scenario.id} and type = 'player.segment_entered'`,
+    );
+    expect(told.map(({ player }) => player).toSorted()).toEqual(ids.toSorted());
   });
 
   test("emit an event to the property's endpoints", async () => {

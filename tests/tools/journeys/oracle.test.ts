@@ -80,7 +80,8 @@ async function drive({ clock, scenario }: Town, journeyId: string, ticks: number
         where n.property_id = ${scenario.id} and n.journey_id = ${journeyId}`,
     );
     for (const { key, status } of rows) {
-      if (status === "pending" || status === "deferred" || outcomes.has(key)) continue;
+      // A message that a step has taken back has no outcome: the walk must find by itself that its player leaves.
+      if (["pending", "deferred", "cancelled"].includes(status) || outcomes.has(key)) continue;
       outcomes.set(key, { at, label: status === "sent" ? "sent" : "not_sent" });
     }
   };

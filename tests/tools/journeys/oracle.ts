@@ -154,6 +154,8 @@ export function walk(
         const visit = state.path.filter((id) => id === node.id).length;
         const outcome = outcomeOf(state.enrollment, node.id, visit);
         if (outcome && outcome.at <= now) move(state, outcome.label);
+        // A message that still waits is taken back from a person who has a reason to leave.
+        else leaves(state);
       }
       return moves;
     }

@@ -42,6 +42,7 @@ beforeAll(async () => {
         { from: "invitation", to: "end" },
       ],
     },
+    goal: { event: { name: "visit" } },
   });
   journeyId = journey.id;
 });
@@ -73,6 +74,7 @@ test("publishing is confirmed with who enters, who is left out, the messages, th
   expect(preview).toContain("Of these 2 could get invitation; excluded are 1 no_consent; it costs 0.");
   expect(preview).toContain('It sends the email invitation \\"Come back\\".');
   expect(preview).toContain("Nobody enters twice.");
+  expect(preview).toContain('Warning: Nobody has reported the event \\"visit\\" so far.');
 });
 
 test("enrolling many is confirmed with the number who enter, and a token is good for that number", async () => {
@@ -93,6 +95,23 @@ test("publishing another draft is confirmed with what becomes of the people insi
   const { preview, data } = await confirmed("publish_journey", { onPublish: "exit_old" });
   expect(preview).toContain("3 players inside leave the journey.");
   expect(data).toMatchObject({ version: 2, inside: { finish: 0, move: 0, exit: 3 } });
+});
+
+test("a client that reads the text alone learns the figures, and why a player has left", async () => {
+  const told = async (name: string, fields: object) => {
+    const params = { name, arguments: { journeyId, propertyId: scenario.id, ...fields } };
+    const { body } = await service.request("POST", "/api/mcp", {
+      body: { jsonrpc: "2.0", id: 1, method: "tools/call", params },
+      headers: { Accept: "application/json, text/event-stream", "X-Api-Key": key },
+    });
+    return String(body.result.content[0].text);
+  };
+  expect(await told("journey_report", {})).toContain(
+    "3 have entered, 0 are inside, 0 have reached the goal; left: workflow_changed 3.",
+  );
+  const explained = await told("explain_enrollment", { playerId: playerIds[0] });
+  expect(explained).toContain("stood at a node that the new version has not");
+  expect(explained).toContain("The way so far: call");
 });
 
 test("resuming is confirmed with the people who go on; pausing is done at once", async () => {

@@ -5,7 +5,7 @@ import { KINDS } from "#tools/journeys/nodes/all.ts";
 import { BranchConfig, Label } from "#tools/journeys/nodes/branch.ts";
 import { DelayConfig } from "#tools/journeys/nodes/delay.ts";
 import { ExitConfig, GoalConfig } from "#tools/journeys/nodes/ends.ts";
-import { EventFilter } from "#tools/journeys/nodes/event-filter.ts";
+import { EventFilter, EventName } from "#tools/journeys/nodes/event-filter.ts";
 import { MessageConfig } from "#tools/journeys/nodes/message.ts";
 import { SplitConfig } from "#tools/journeys/nodes/random-split.ts";
 import { RateConfig } from "#tools/journeys/nodes/rate-limit.ts";
@@ -106,13 +106,18 @@ export const Reentry = z
       .max(8760)
       .default(0)
       .describe("With after_exit: hours after the last exit"),
-    max_entries: z.int().min(1).max(1000).optional().describe("Entries of one player at the most"),
+    max_entries: z
+      .int()
+      .min(1)
+      .max(1000)
+      .optional()
+      .describe("Entries of one player at the most; with an entry_key, for each of its values"),
   })
   .prefault({})
   .describe("Whether players who have left may come in again. Default: never");
 export type Reentry = z.output<typeof Reentry>;
 
-const Event = z.strictObject({ name: z.string().min(1).max(60), properties: EventFilter });
+const Event = z.strictObject({ name: EventName, properties: EventFilter });
 
 /** The purpose of a journey. */
 export const JourneyGoal = z.strictObject({

@@ -51,15 +51,15 @@ export function unreachable(definition: Definition): Node[] {
   return definition.nodes.filter(({ id }) => !reached.has(id));
 }
 
-/** A circle of nodes in which nobody waits a minute; null where there is none. */
-export function instantLoop(definition: Definition): string[] | null {
+/** Circles of nodes in which nobody waits a minute, each node in one of them at the most. */
+export function instantLoops(definition: Definition): string[][] {
   const waits = new Set(
     definition.nodes.filter((node) => kindOf(node.type).waits?.(node.config) ?? false).map(({ id }) => id),
   );
   const done = new Set<string>();
   const circle = (id: string, trail: string[]): string[] | null => {
-    if (trail.includes(id)) return [...trail.slice(trail.indexOf(id)), id];
     if (waits.has(id) || done.has(id)) return null;
+    if (trail.includes(id)) return [...trail.slice(trail.indexOf(id)), id];
     for (const target of targetsOf(definition, id)) {
       const found = circle(target, [...trail, id]);
       if (found) return found;
@@ -67,11 +67,14 @@ export function instantLoop(definition: Definition): string[] | null {
     done.add(id);
     return null;
   };
-  for (const { id } of definition.nodes) {
-    const found = circle(id, []);
-    if (found) return found;
-  }
-  return null;
+  return definition.nodes.flatMap(({ id }) => {
+    const found: string[][] = [];
+    for (let loop = circle(id, []); loop; loop = circle(id, [])) {
+      found.push(loop);
+      for (const one of loop) done.add(one);
+    }
+    return found;
+  });
 }
 
 /** Edges that name a node that is not there. */
@@ -81,7 +84,7 @@ export function danglingEdges({
 }: Definition): { edge: Edge; index: number; missing: string }[] {
   const ids = new Set(nodes.map(({ id }) => id));
   return edges.flatMap((edge, index) => {
-    const missing = [edge.from, edge.to].find((id) => !ids.has(id));
-    return missing === undefined ? [] : [{ edge, index, missing }];
+    const missing = [edge.from, edge.to].filter((id) => !ids.has(id));
+    return missing.map((id) => ({ edge, index, missing: id }));
   });
 }

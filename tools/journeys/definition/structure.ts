@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { kindOf } from "#tools/journeys/nodes/all.ts";
 import type { Definition, Node } from "./definition.ts";
-import { danglingEdges, instantLoop, labelsOf, unreachable } from "./graph.ts";
+import { danglingEdges, instantLoops, labelsOf, unreachable } from "./graph.ts";
 
 /** One fault of a journey, or one thing to know about it. */
 export const Problem = z.object({
@@ -95,22 +95,17 @@ function ownProblems(node: Node): Problem[] {
 }
 
 function reachProblems(definition: Definition): Problem[] {
-  const loop = instantLoop(definition);
-  const circle = loop
-    ? [
-        {
-          node: loop[0]!,
-          field: "edges",
-          message: `People would go round ${loop.join(" → ")} without a pause. Put a delay of a minute or more into it.`,
-        },
-      ]
-    : [];
+  const circles = instantLoops(definition).map((loop) => ({
+    node: loop[0]!,
+    field: "edges",
+    message: `People would go round ${loop.join(" → ")} without a pause. Put a delay of a minute or more into it.`,
+  }));
   const lost = unreachable(definition).map(({ id }) => ({
     node: id,
     field: "edges",
     message: "No trigger leads here. Add an edge to the node, or remove it.",
   }));
-  return [...circle, ...lost];
+  return [...circles, ...lost];
 }
 
 /** Ways out without an edge: the journey is over for the people who take them. */

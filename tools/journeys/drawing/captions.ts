@@ -1,7 +1,7 @@
 import type { Node } from "#tools/journeys/definition/definition.ts";
 import type { Duration } from "#tools/journeys/nodes/duration.ts";
 
-const MOST = 34;
+const MOST = 31;
 
 /** Two lines about a node: what kind of thing it is, and what it does. */
 export function captionOf(node: Node): { title: string; detail: string } {

@@ -6,6 +6,8 @@ const WIDTH = 236;
 const HEIGHT = 58;
 const MARGIN = 24;
 const TITLE = 44;
+/** Bold letters that fit into a node. */
+const MOST_TITLE = 27;
 
 interface Point {
   x: number;
@@ -94,7 +96,7 @@ function nodeSvg({ title, detail, type, here }: PictureNode, { x, y }: Point): s
   const badge = here
     ? `<rect x="${WIDTH - 40}" y="-10" width="48" height="20" rx="10" fill="var(--${COLOURS[type]})"/><text class="here" x="${WIDTH - 16}" y="4" text-anchor="middle">${here}</text>`
     : "";
-  return `<g transform="translate(${left} ${top})"><rect class="box" width="${WIDTH}" height="${HEIGHT}" rx="8"/><rect width="6" height="${HEIGHT}" rx="3" fill="var(--${COLOURS[type]})"/><text class="name" x="18" y="24">${escaped(cut(title, 30))}</text><text class="detail" x="18" y="43">${escaped(detail)}</text>${badge}</g>`;
+  return `<g transform="translate(${left} ${top})"><rect class="box" width="${WIDTH}" height="${HEIGHT}" rx="8"/><rect width="6" height="${HEIGHT}" rx="3" fill="var(--${COLOURS[type]})"/><text class="name" x="18" y="24">${escaped(cut(title, MOST_TITLE))}</text><text class="detail" x="18" y="43">${escaped(detail)}</text>${badge}</g>`;
 }
 
 function edgeSvg(edge: PictureEdge, { points, x, y }: { points: Point[] } & Partial<Point>): string {

@@ -23,7 +23,7 @@ export const updatePlayer: NodeKind<UpdateConfig> = {
   labels: () => [NEXT],
   problems: (config) =>
     Object.values(config).every((value) => value === undefined)
-      ? [{ field: "tier", message: "give at least one change: tier, add_tags, remove_tags or custom" }]
+      ? [{ field: "tier", message: "or add_tags, remove_tags or custom: give at least one change" }]
       : [],
   next: () => sql`${NEXT}::text`,
 };

@@ -1,10 +1,15 @@
 import { z } from "zod";
+import { EVENT_NAME, EVENT_NAME_WORDS } from "#tools/events/player-events.table.ts";
+import type { NodeProblem } from "./node.ts";
 
 const SIGNS = { eq: "==", neq: "!=", gt: ">", gte: ">=", lt: "<", lte: "<=" } as const;
 type Sign = keyof typeof SIGNS;
 const OPERATORS = [...(Object.keys(SIGNS) as Sign[]), "in", "is_set"] as const;
 
 const Plain = z.union([z.string().max(500), z.number(), z.boolean()]);
+
+/** The name of a player event. */
+export const EventName = z.string().regex(new RegExp(`^${EVENT_NAME}$`), EVENT_NAME_WORDS);
 
 /** A condition on the properties of one event. */
 export const PropertyCondition = z.strictObject({
@@ -20,19 +25,16 @@ export type PropertyCondition = z.output<typeof PropertyCondition>;
 /** The conditions on an event's properties, all of which must hold. */
 export const EventFilter = z.array(PropertyCondition).max(20).default([]);
 
-/** The first condition whose value does not fit its operator, in words. */
-export function filterProblem(
-  conditions: readonly PropertyCondition[],
-): { index: number; message: string } | null {
-  for (const [index, { operator, value }] of conditions.entries()) {
-    const wants =
+/** The conditions whose values do not fit their operators, in words. `at`: the path of the conditions. */
+export function filterProblems(conditions: readonly PropertyCondition[], at: string): NodeProblem[] {
+  return conditions.flatMap(({ operator, value }, index) => {
+    const fits =
       operator === "in" ? Array.isArray(value) : operator === "is_set" ? value === undefined : isPlain(value);
-    if (wants) continue;
+    if (fits) return [];
     const form =
       operator === "in" ? "a list" : operator === "is_set" ? "left out" : "a text, number or boolean";
-    return { index, message: `with ${operator} the value must be ${form}` };
-  }
-  return null;
+    return [{ field: `${at}[${index}].value`, message: `must be ${form} with the operator ${operator}` }];
+  });
 }
 
 function isPlain(value: unknown): boolean {
@@ -50,6 +52,7 @@ function predicate({ property, operator, value }: PropertyCondition): string {
   if (operator === "is_set") return `exists(${path})`;
   if (operator === "in")
     return (value as unknown[]).map((one) => `${path} == ${JSON.stringify(one)}`).join(" || ");
-  if (operator === "neq") return `!(${path} == ${JSON.stringify(value)})`;
+  // A value of another type is another value; a bare comparison with it is unknown, and so is its negation.
+  if (operator === "neq") return `!exists(${path} ? (@ == ${JSON.stringify(value)}))`;
   return `${path} ${SIGNS[operator]} ${JSON.stringify(value)}`;
 }

@@ -29,7 +29,7 @@ export const randomSplit: NodeKind<SplitConfig> = {
             },
           ]
         : []),
-      ...(labels.size < splits.length ? [{ field: "splits", message: "have a label twice" }] : []),
+      ...(labels.size < splits.length ? [{ field: "splits", message: "must not have a label twice" }] : []),
     ];
   },
   next({ id, config }, { journeyId }) {

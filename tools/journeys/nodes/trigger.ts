@@ -1,21 +1,16 @@
 import { z } from "zod";
 import { sql } from "#db/sql.ts";
-import { EVENT_NAME } from "#tools/events/player-events.table.ts";
-import { EventFilter, filterProblem } from "./event-filter.ts";
+import { EventFilter, EventName, filterProblems } from "./event-filter.ts";
 import { Clock } from "./local-time.ts";
-import { NEXT, type NodeKind, type NodeProblem } from "./node.ts";
+import { NEXT, type NodeKind } from "./node.ts";
 
 const segment = (meaning: string) => z.uuid().describe(`${meaning}, from list_segments`);
-const EventName = z
-  .string()
-  .regex(new RegExp(`^${EVENT_NAME}$`))
-  .describe('The name of a player event, such as "deposit"');
 
 /** The ways into a journey. */
 export const TriggerConfig = z.discriminatedUnion("on", [
   z.strictObject({
     on: z.literal("event"),
-    event: EventName,
+    event: EventName.describe('The name of a player event, such as "deposit"'),
     properties: EventFilter.describe("Conditions on the event's properties, all of which must hold"),
     entry_key: z
       .string()
@@ -73,11 +68,7 @@ export const trigger: NodeKind<TriggerConfig> = {
   config: TriggerConfig,
   labels: () => [NEXT],
   problems(config) {
-    if (config.on !== "event") return [];
-    const problem = filterProblem(config.properties);
-    return problem
-      ? [{ field: `properties[${problem.index}].value`, message: problem.message } satisfies NodeProblem]
-      : [];
+    return config.on === "event" ? filterProblems(config.properties, "properties") : [];
   },
   next: () => sql`${NEXT}::text`,
 };

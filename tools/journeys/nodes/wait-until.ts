@@ -1,10 +1,9 @@
 import { z } from "zod";
 import { type Fragment, sql } from "#db/sql.ts";
-import { EVENT_NAME } from "#tools/events/player-events.table.ts";
 import { Condition, Group } from "#tools/segments/rules/compile.ts";
 import { audienceBy } from "#tools/segments/rules/references.ts";
 import { Duration, intervalOf, tooLong } from "./duration.ts";
-import { EventFilter, filterPath, filterProblem } from "./event-filter.ts";
+import { EventFilter, EventName, filterPath, filterProblems } from "./event-filter.ts";
 import type { Moment, NodeKind } from "./node.ts";
 
 /** Rule rows as segments have them. */
@@ -17,10 +16,7 @@ export const Rules = {
 export const WaitConfig = z.strictObject({
   event: z
     .strictObject({
-      name: z
-        .string()
-        .regex(new RegExp(`^${EVENT_NAME}$`))
-        .describe('Such as "visit"'),
+      name: EventName.describe('Such as "visit"'),
       properties: EventFilter.describe("Conditions on the event's properties, all of which must hold"),
     })
     .optional()
@@ -30,8 +26,8 @@ export const WaitConfig = z.strictObject({
 });
 export type WaitConfig = z.output<typeof WaitConfig>;
 
-const YES = "yes";
-const TIMED_OUT = "timed_out";
+export const YES = "yes";
+export const TIMED_OUT = "timed_out";
 
 export const waitUntil: NodeKind<WaitConfig> = {
   type: "wait_until",
@@ -43,12 +39,11 @@ export const waitUntil: NodeKind<WaitConfig> = {
   conditions: (config) => (hasConditions(config) ? [config] : []),
   problems(config) {
     const long = tooLong(config.timeout);
-    const filter = config.event && filterProblem(config.event.properties);
     const both = (config.event !== undefined) === hasConditions(config);
     return [
-      ...(both ? [{ field: "event", message: "give either an event or conditions to wait for" }] : []),
+      ...(both ? [{ field: "event", message: "or conditions: give one of them to wait for" }] : []),
       ...(long ? [{ field: "timeout", message: long }] : []),
-      ...(filter ? [{ field: `event.properties[${filter.index}].value`, message: filter.message }] : []),
+      ...(config.event ? filterProblems(config.event.properties, "event.properties") : []),
     ];
   },
   arrival: ({ config }, { now }) => ({

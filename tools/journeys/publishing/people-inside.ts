@@ -49,6 +49,35 @@ export async function countInside(context: Context, journey: Journey, onPublish:
   return { finish: 0, move: moving, exit: all - moving };
 }
 
+/** One of the people inside, and the fate that publishing has for them. */
+export interface InsideSample {
+  player_id: string | null;
+  node: string;
+  fate: keyof Inside;
+}
+
+const SAMPLES = 3;
+
+/** Some of the people inside for each fate, whichever are found first: sorting a million takes too long. */
+export async function sampleInside(
+  context: Context,
+  journey: Journey,
+  onPublish: OnPublish,
+): Promise<InsideSample[]> {
+  const { sql: transaction, property } = context;
+  const matching = onPublish === "move_matching" ? await matchingNodes(context, journey) : [];
+  const some = (fate: keyof Inside, which: Fragment) => transaction<InsideSample[]>`
+    select d.player_id, d.node, ${fate}::text as fate
+    from journey_enrollments d
+      left join json_to_recordset(${matching}::json) m(version int, node text)
+        on m.version = d.version and m.node = d.node
+    where d.property_id = ${property.id} and d.journey_id = ${journey.id} and d.status = 'active' and ${which}
+    limit ${SAMPLES}::int`;
+  if (onPublish === "finish_old") return some("finish", sql`true`);
+  if (onPublish === "exit_old") return some("exit", sql`true`);
+  return [...(await some("move", sql`m.node is not null`)), ...(await some("exit", sql`m.node is null`))];
+}
+
 /** Moves or ends the people of older versions, as the publisher has chosen. */
 export async function placeInside(
   context: Context,
@@ -60,7 +89,26 @@ export async function placeInside(
   if (onPublish === "exit_old") return void (await endEnrollments(context, older, "workflow_changed"));
   const matching = await matchingNodes(context, journey);
   await moveMatching(context, journey, { version, referred, matching });
+  await keepPace(context, journey.id, { version, matching });
   await endEnrollments(context, older, "workflow_changed");
+}
+
+/** A rate limit goes on from the last person whom the older versions have let through. */
+async function keepPace(
+  { sql: transaction, property }: Context,
+  journeyId: string,
+  { version, matching }: { version: number; matching: { version: number; node: string }[] },
+): Promise<void> {
+  await transaction`
+    with paced as materialized (
+      select o.node, least(max(o.last_slot), now()) as last_slot
+      from journey_nodes o
+        join json_to_recordset(${matching}::json) m(version int, node text) on m.version = o.version and m.node = o.node
+      where o.property_id = ${property.id} and o.journey_id = ${journeyId} and o.last_slot is not null
+      group by o.node
+    )
+    update journey_nodes n set last_slot = p.last_slot from paced p
+    where n.property_id = ${property.id} and n.journey_id = ${journeyId} and n.version = ${version} and n.node = p.node`;
 }
 
 /** A wait begins at the arrival, and gets the new length: a shortened one may be over at once. */
@@ -85,22 +133,24 @@ async function moveMatching(
     const arrival = kindOf(node.type).arrival?.(node, moment);
     return arrival ? [sql`when ${node.id} then ${arrival.wakeAt}`] : [];
   });
-  const wakeAt =
-    waits.length === 0
-      ? sql`d.wake_at`
-      : sql`case when d.phase = 'waiting' then case d.node ${join(waits, " ")} else d.wake_at end else d.wake_at end`;
+  const limited = draft_definition.nodes.flatMap(({ id, type }) => (type === "rate_limit" ? [id] : []));
+  const isLimited = sql`(d.phase = 'waiting' and d.node = any(${limited}::text[]))`;
+  // Those who wait at a rate limit line up again, in the order of their coming.
+  const anew = waits.length === 0 ? sql`d.wake_at` : sql`case d.node ${join(waits, " ")} else d.wake_at end`;
+  const wakeAt = sql`case when d.phase <> 'waiting' then d.wake_at when ${isLimited} then d.arrived_at else ${anew} end`;
   await context.sql`
     ${adHoc(sql`with clock as materialized (
       select now() as moment
     ), moving as materialized (
-      select d.id, d.version, d.node, ${wakeAt} as wake_at
+      select d.id, d.version, d.node, ${wakeAt} as wake_at,
+        case when ${isLimited} then 'ready' else d.phase end as phase
       from journey_enrollments d
         join json_to_recordset(${matching}::json) m(version int, node text) on m.version = d.version and m.node = d.node
         left join players p on p.property_id = ${property.id}::uuid and p.id = d.player_id
       where d.property_id = ${property.id}::uuid and d.journey_id = ${journeyId}::uuid and d.status = 'active'
       order by d.id for no key update of d
     ), moved as (
-      update journey_enrollments e set version = ${version}::int, wake_at = m.wake_at, updated_at = clock.moment
+      update journey_enrollments e set version = ${version}::int, wake_at = m.wake_at, phase = m.phase, updated_at = clock.moment
       from moving m, clock where e.property_id = ${property.id}::uuid and e.id = m.id
     )
     insert into journey_counts (property_id, journey_id, version, from_node, edge, to_node, status, people)

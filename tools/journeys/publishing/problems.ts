@@ -2,7 +2,9 @@ import { Fault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Problem, type Problems, structureProblems } from "#tools/journeys/definition/structure.ts";
 import type { Journey } from "#tools/journeys/journey/journey.ts";
+import { filterProblems } from "#tools/journeys/nodes/event-filter.ts";
 import { consentWarnings } from "./consents.ts";
+import { eventWarnings } from "./events.ts";
 import { hourWarnings } from "./hours.ts";
 import { messageProblems } from "./messages.ts";
 import { referenceProblems } from "./references.ts";
@@ -23,22 +25,25 @@ export async function draftProblems(context: Context, draft: Draft): Promise<Pro
   return {
     errors: [
       ...errors,
-      ...goalProblems(context, draft),
+      ...limitProblems(context, draft),
       ...(await referenceProblems(context, { definition, goal, exit_conditions })),
       ...messages,
     ],
     warnings: [
       ...warnings,
+      ...(await eventWarnings(context, { definition, goal })),
       ...(await hourWarnings(context, definition)),
       ...(await consentWarnings(context, definition)),
     ],
   };
 }
 
-function goalProblems({ now }: Context, { goal, ends_at }: Draft): Problem[] {
+function limitProblems({ now }: Context, { goal, ends_at }: Draft): Problem[] {
   const rules = goal ? goal.conditions.length + (goal.groups?.length ?? 0) : 0;
   const isUnclear = goal !== null && (goal.event !== undefined) === rules > 0;
+  const filter = filterProblems(goal?.event?.properties ?? [], "goal.event.properties");
   return [
+    ...filter.map(({ field, message }) => ({ node: null, field, message: `${field} ${message}.` })),
     ...(isUnclear
       ? [{ node: null, field: "goal", message: "Give the goal either an event or conditions." }]
       : []),

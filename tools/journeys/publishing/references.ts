@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { Cron } from "croner";
-import { Fault, toFault } from "#runtime/faults.ts";
+import { Fault, type FaultDetail, toFault } from "#runtime/faults.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { customFields, fitCustom } from "#tools/custom-fields/values.ts";
 import type { Definition, ExitConditions, JourneyGoal, Node } from "#tools/journeys/definition/definition.ts";
@@ -8,6 +8,7 @@ import type { Problem } from "#tools/journeys/definition/structure.ts";
 import { kindOf } from "#tools/journeys/nodes/all.ts";
 import type { Group } from "#tools/segments/rules/compile.ts";
 import { audienceBy, dateField, type Referred, referredBy } from "#tools/segments/rules/references.ts";
+import { isEmpty, nodeConditionProblems, ruleProblems } from "./condition-problems.ts";
 
 /** The parts of a journey that refer to other records. */
 export interface Referring {
@@ -52,28 +53,29 @@ export async function referenceProblems(tenant: Tenant, journey: Referring): Pro
     try {
       await work();
     } catch (error) {
-      const fault = toFault(error);
-      if (fault.status >= 500) throw error;
-      problems.push({ node, field: fault.details?.[0]?.field ?? field, message: fault.message });
+      const { status, message, details = [] } = toFault(error);
+      if (status >= 500) throw error;
+      if (details.length < 2) problems.push({ node, field: details[0]?.field ?? field, message });
+      else
+        problems.push(...details.map((one) => ({ node, ...one, message: `${one.field} ${one.message}.` })));
     }
   };
   for (const node of journey.definition.nodes) {
-    await check(node.id, "conditions", () => checkConditions(tenant, conditionsOf(node)));
+    problems.push(...(await nodeConditionProblems(tenant, node)));
     await check(node.id, "config", () => checkNode(tenant, node));
   }
   const { goal, exit_conditions } = journey;
-  if (goal && !goal.event) await check(null, "goal", () => checkConditions(tenant, [goal]));
-  if (exit_conditions) await check(null, "exit_conditions", () => checkConditions(tenant, [exit_conditions]));
+  const limits = [
+    ...(goal && !goal.event && !isEmpty(goal) ? [{ rules: goal, at: "goal." }] : []),
+    ...(exit_conditions ? [{ rules: exit_conditions, at: "exit_conditions." }] : []),
+  ];
+  for (const { rules, at } of limits) {
+    problems.push(...(await ruleProblems(tenant, rules, at)).map((one) => ({ node: null, ...one })));
+  }
   return problems;
 }
 
-/** Compiles the conditions: wrong fields, operators and values throw. */
-async function checkConditions({ sql, property }: Tenant, groups: Partial<Group>[]): Promise<void> {
-  for (const group of groups) audienceBy(property.id, group, await referredBy(sql, property.id, group));
-}
-
 async function checkNode(tenant: Tenant, node: Node): Promise<void> {
-  const { sql, property } = tenant;
   if (node.type === "delay" && node.config.by === "date_field") await checkDate(tenant, node.config.field);
   if (node.type === "add_to_segment") await checkList(tenant, node.config.segment_id);
   if (node.type === "update_player") await checkUpdate(tenant, node.config);
@@ -82,18 +84,23 @@ async function checkNode(tenant: Tenant, node: Node): Promise<void> {
   const { config } = node;
   if (config.on === "game_play" && config.game_id) await checkGame(tenant, config.game_id);
   if (config.on === "date_field") await checkDate(tenant, config.field);
-  if (config.on === "schedule") checkCron(config.cron, property.timezone);
-  if (config.on === "segment_enter" || config.on === "segment_exit") {
-    const [segment] = await sql<{ type: string }[]>`
-      select type from segments
-      where property_id = ${property.id} and id = ${config.segment_id} and deleted_at is null`;
-    if (segment?.type === "static") {
-      throw wrong(
-        "segment_id",
-        "is a static list, which nobody enters by rules; use a dynamic segment, or enroll_players",
-      );
-    }
+  if (config.on === "schedule") checkCron(config.cron, tenant.property.timezone);
+  if ("segment_id" in config && config.segment_id)
+    await checkEntrySegment(tenant, config.on, config.segment_id);
+}
+
+async function checkEntrySegment(tenant: Tenant, on: string, id: string): Promise<void> {
+  const { type } = await segmentOf(tenant, id);
+  if (type === "static" && (on === "segment_enter" || on === "segment_exit")) {
+    throw wrong({
+      field: "segment_id",
+      message: "is a static list, which nobody enters by rules; use a dynamic segment, or enroll_players",
+    });
   }
+  // The rules of a segment that others refer to may be broken since.
+  const { sql, property } = tenant;
+  const rules = inSegment(id);
+  audienceBy(property.id, rules, await referredBy(sql, property.id, rules));
 }
 
 async function checkDate({ sql, property }: Tenant, field: string): Promise<void> {
@@ -101,20 +108,33 @@ async function checkDate({ sql, property }: Tenant, field: string): Promise<void
   dateField(field, property.id, await referredBy(sql, property.id, rules));
 }
 
-async function checkList({ sql, property }: Tenant, id: string): Promise<void> {
+async function checkList(tenant: Tenant, id: string): Promise<void> {
+  const { type } = await segmentOf(tenant, id);
+  if (type !== "static")
+    throw wrong({ field: "segment_id", message: "is a dynamic segment; only a static one has a list" });
+}
+
+async function segmentOf({ sql, property }: Tenant, id: string): Promise<{ type: string }> {
   const [segment] = await sql<{ type: string }[]>`
     select type from segments where property_id = ${property.id} and id = ${id} and deleted_at is null`;
-  if (!segment) throw new Fault("not_found", { message: `segment ${id} is not in this property.` });
-  if (segment.type !== "static")
-    throw wrong("segment_id", "is a dynamic segment; only a static one has a list");
+  if (segment) return segment;
+  throw wrong({
+    field: "segment_id",
+    message: `names a segment that is not in this property: ${id}; list_segments shows them`,
+  });
 }
 
 async function checkGame({ sql, property }: Tenant, id: string): Promise<void> {
   const [game] = await sql<{ status: string }[]>`
     select status from games where property_id = ${property.id} and id = ${id} and deleted_at is null`;
-  if (!game) throw new Fault("not_found", { message: `game ${id} is not in this property.` });
+  if (!game) {
+    throw wrong({
+      field: "game_id",
+      message: `names a game that is not in this property: ${id}; list_games shows them`,
+    });
+  }
   if (game.status === "ended" || game.status === "archived")
-    throw wrong("game_id", `names a game that is ${game.status}`);
+    throw wrong({ field: "game_id", message: `names a game that is ${game.status}` });
 }
 
 async function checkUpdate(
@@ -124,27 +144,39 @@ async function checkUpdate(
   const { sql, property } = tenant;
   const [settings] = await sql<{ tiers: string[] }[]>`select tiers from properties where id = ${property.id}`;
   const tiers = settings?.tiers ?? [];
+  const wrongs: FaultDetail[] = [];
   if (config.tier !== undefined && tiers.length > 0 && !tiers.includes(config.tier)) {
-    throw wrong("tier", `is none of the property's tiers: ${tiers.join(", ")}`);
+    wrongs.push({ field: "tier", message: `is none of the property's tiers: ${tiers.join(", ")}` });
   }
   const fields = await customFields(tenant);
   for (const [key, value] of Object.entries(config.custom ?? {})) {
     const fitted = fitCustom(fields, key, value);
-    if ("wrong" in fitted) throw wrong(`custom.${key}`, fitted.wrong);
-    if (isDeepStrictEqual(fitted.value, value)) continue;
-    throw wrong(`custom.${key}`, `must be written as ${JSON.stringify(fitted.value)}`);
+    if ("wrong" in fitted) wrongs.push({ field: `custom.${key}`, message: fitted.wrong });
+    else if (!isDeepStrictEqual(fitted.value, value)) {
+      wrongs.push({
+        field: `custom.${key}`,
+        message: `must be written as ${JSON.stringify(fitted.value)}`,
+      });
+    }
   }
+  if (wrongs.length > 0) throw wrong(...wrongs);
 }
 
 function checkCron(pattern: string, timezone: string): void {
   try {
-    const next = new Cron(pattern, { timezone, paused: true }).nextRuns(2);
+    const next = new Cron(pattern, { timezone, paused: true, mode: "5-part" }).nextRuns(2);
     if (next.length === 0) throw new Error("it names no time to come");
   } catch (error) {
-    throw wrong("cron", `is not a schedule: ${error instanceof Error ? error.message : String(error)}`);
+    throw wrong({
+      field: "cron",
+      message: `is not a schedule: ${error instanceof Error ? error.message : String(error)}`,
+    });
   }
 }
 
-function wrong(field: string, message: string): Fault {
-  return new Fault("invalid", { message: `${field} ${message}.`, details: [{ field, message }] });
+function wrong(...details: FaultDetail[]): Fault {
+  return new Fault("invalid", {
+    message: details.map(({ field, message }) => `${field} ${message}.`).join(" "),
+    details,
+  });
 }

@@ -14,19 +14,19 @@ import { journeyReferences } from "./references.ts";
  */
 export async function writeVersion(context: Context, journey: Journey): Promise<number> {
   const { sql, property, call } = context;
-  const { id, draft_definition: definition, reentry, goal, exit_conditions } = journey;
+  const { id, draft_definition: definition, reentry, goal, exit_conditions, ends_at } = journey;
   const version = await nextVersion(context, id);
   const referred = await journeyReferences(context, { definition, goal, exit_conditions });
-  const hash = canonicalHash({ definition, reentry, goal, exit_conditions }).toString("hex");
+  const hash = canonicalHash({ definition, reentry, goal, exit_conditions, ends_at }).toString("hex");
   const channels = [
     ...new Set(definition.nodes.flatMap((node) => (node.type === "message" ? [node.config.channel] : []))),
   ];
   const by = call.actor.type === "anonymous" ? null : call.actor.id;
   await sql`
     insert into journey_versions (property_id, journey_id, version, definition, definition_hash, reentry, goal,
-      exit_conditions, referred, channels, published_by_type, published_by)
+      exit_conditions, ends_at, referred, channels, published_by_type, published_by)
     select ${property.id}, ${id}, ${version}, ${definition}::jsonb, ${hash}, ${reentry}::jsonb, ${goal}::jsonb,
-      ${exit_conditions}::jsonb, ${referred}::jsonb, ${channels}::text[], ${call.actor.type}, ${by}::uuid
+      ${exit_conditions}::jsonb, ${ends_at}::timestamptz, ${referred}::jsonb, ${channels}::text[], ${call.actor.type}, ${by}::uuid
     returning 1`;
   const places = [];
   for (const node of definition.nodes) {
@@ -68,7 +68,8 @@ interface TriggerRow {
 }
 
 /** The new version's ways in take the place of the old one's. The waits of versions with people inside stay. */
-async function writeTriggers(context: Context, { id, draft_definition, reentry }: Journey, version: number) {
+async function writeTriggers(context: Context, journey: Journey, version: number) {
+  const { id, draft_definition, reentry, ends_at } = journey;
   const { sql, property } = context;
   const rows = draft_definition.nodes.flatMap((node) => triggerRow(node) ?? []);
   await sql`
@@ -78,8 +79,10 @@ async function writeTriggers(context: Context, { id, draft_definition, reentry }
         where e.property_id = ${property.id} and e.journey_id = ${id} and e.version = t.version
           and e.status = 'active'))`;
   await sql`
-    insert into journey_triggers (property_id, journey_id, version, node, kind, name, filter, key_property, reentry)
-    select ${property.id}, ${id}, ${version}, node, kind, name, filter, key_property, ${reentry}::jsonb
+    insert into journey_triggers (property_id, journey_id, version, node, kind, name, filter, key_property, reentry,
+      ends_at)
+    select ${property.id}, ${id}, ${version}, node, kind, name, filter, key_property, ${reentry}::jsonb,
+      case when kind <> 'wait' then ${ends_at}::timestamptz end
     from json_to_recordset(${rows}::json) t(node text, kind text, name text, filter text, key_property text)
     returning 1`;
 }

@@ -1,4 +1,5 @@
 import type { NodeOf } from "#tools/journeys/definition/definition.ts";
+import type { Problem } from "#tools/journeys/definition/structure.ts";
 import type { Journey } from "#tools/journeys/journey/journey.ts";
 import type { Inside, OnPublish } from "./people-inside.ts";
 
@@ -6,7 +7,7 @@ const quoted = (text: string) => JSON.stringify(text.slice(0, 100).toWellFormed(
 
 /** The facts for a person's consent to publish a journey. */
 export function publishingWords(
-  { name, status, draft_definition: { nodes }, reentry }: Journey,
+  { name, status, draft_definition: { nodes }, reentry, ends_at }: Journey,
   { inside, onPublish, backfill }: { inside: Inside; onPublish: OnPublish; backfill: boolean },
 ): string[] {
   const messages = nodes.flatMap((node) => (node.type === "message" ? [messageWords(node)] : []));
@@ -18,10 +19,23 @@ export function publishingWords(
       ? "Players who fit its segments already enter at once."
       : "Nobody enters who fits its segments already.",
     reentryWords(reentry.mode),
+    ...(ends_at === null ? [] : [`It ends for everybody at ${ends_at}.`]),
     messages.length === 0 ? "It sends no message." : `It sends ${messages.join(", ")}.`,
     ...nodes.flatMap((node) => (node.type === "message" ? switchedOff(node) : [])),
     ...insideWords(inside, onPublish),
   ];
+}
+
+/** A person reads no more. */
+const MOST_WARNINGS = 5;
+
+/** The warnings of a draft, which do not prevent its publishing. */
+export function warningWords(warnings: readonly Problem[]): string[] {
+  const shown = warnings.slice(0, MOST_WARNINGS).map(({ node, message }) => {
+    return `Warning${node === null ? "" : ` at ${node}`}: ${message}`;
+  });
+  const more = warnings.length - shown.length;
+  return more > 0 ? [...shown, `${more} more warnings: validate_journey names them.`] : shown;
 }
 
 function messageWords({ id, config }: NodeOf<"message">): string {

@@ -1,7 +1,12 @@
+import { z } from "zod";
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { RowOf } from "#runtime/operation/table.ts";
-import type { Node } from "#tools/journeys/definition/definition.ts";
+import type { Definition, Node } from "#tools/journeys/definition/definition.ts";
+import { targetOf } from "#tools/journeys/definition/graph.ts";
 import type enrollments from "#tools/journeys/enrollment/journey-enrollments.table.ts";
+import { minutesOf } from "#tools/journeys/nodes/duration.ts";
+import { filterPath } from "#tools/journeys/nodes/event-filter.ts";
+import { TIMED_OUT, YES } from "#tools/journeys/nodes/wait-until.ts";
 
 type Enrollment = RowOf<typeof enrollments.columns>;
 
@@ -68,4 +73,59 @@ async function sendWords({ sql, property }: Tenant, node: string, sendId: string
   const why = send.skip_reasons.length > 0 ? ` because of ${send.skip_reasons.join(" and ")}` : "";
   const when = send.scheduled_for === null ? "" : ` until ${send.scheduled_for}`;
   return `The message of ${node} is ${send.status}${why}${when}.`;
+}
+
+/** A person reads no more. */
+const MOST = 20;
+
+export const LateEvent = z.object({
+  node: z.string().describe("The wait"),
+  event: z.string(),
+  occurred_at: z.string(),
+  reported_at: z.string(),
+});
+export type LateEvent = z.output<typeof LateEvent>;
+
+/** A wait for an event that timed out. */
+interface Wait {
+  node: string;
+  event: string;
+  filter: string | null;
+  from: string;
+  until: string;
+  left: string;
+}
+
+/** Events that happened within a wait of this person, and were reported after its time-out was taken. */
+export async function lateEvents(
+  { sql, property }: Tenant,
+  enrollment: Enrollment,
+  definition: Definition,
+): Promise<LateEvent[]> {
+  const waits = timedOutWaits(enrollment, definition);
+  if (waits.length === 0 || enrollment.player_id === null) return [];
+  return sql<LateEvent[]>`
+    select w.node, v.name as event, to_json(v.occurred_at) #>> '{}' as occurred_at,
+      to_json(v.created_at) #>> '{}' as reported_at
+    from jsonb_to_recordset(${waits}::jsonb) w(node text, event text, filter text, "from" timestamptz,
+        "until" timestamptz, "left" timestamptz)
+      join player_events v on v.property_id = ${property.id} and v.player_id = ${enrollment.player_id}
+        and v.name = w.event and v.occurred_at >= w."from" and v.occurred_at < least(w."until", w."left")
+    where v.created_at >= w."left" and (w.filter is null or v.properties @@ w.filter::jsonpath)
+    order by v.occurred_at, v.id limit ${MOST}::int`;
+}
+
+function timedOutWaits({ path, path_at, ended_at }: Enrollment, definition: Definition): Wait[] {
+  return path.flatMap((id, index): Wait[] => {
+    const node = definition.nodes.find((one) => one.id === id);
+    const from = path_at[index]!;
+    const left = path_at[index + 1] ?? ended_at;
+    if (node?.type !== "wait_until" || !node.config.event || !left) return [];
+    const [onYes, onTimeout] = [YES, TIMED_OUT].map((label) => targetOf(definition, id, label));
+    const next = path[index + 1] ?? null;
+    if (next === onYes && onYes !== onTimeout) return [];
+    const { name, properties } = node.config.event;
+    const until = new Date(Date.parse(from) + minutesOf(node.config.timeout) * 60_000).toISOString();
+    return [{ node: id, event: name, filter: filterPath(properties), from, until, left }];
+  });
 }

@@ -5,6 +5,7 @@ import { grantTickets } from "#tools/games/tickets/grant.ts";
 import type { Node, NodeOf } from "#tools/journeys/definition/definition.ts";
 import type { Moment } from "#tools/journeys/nodes/node.ts";
 import { MOST_TAGS } from "#tools/players/rules.ts";
+import refreshSegment from "#tools/segments/refresh-segment.job.ts";
 
 /** Does to these people what their node does: their enrollments have just left it. */
 export async function act(
@@ -100,19 +101,33 @@ async function announce(
   if (tiered.length > 0) await emitMany(transaction, property.id, "player.tier_changed", changed(tiered));
 }
 
+/** Seconds: a list that fills step by step is counted once in these. */
+const COUNTED_AFTER = 5;
+
 async function add(
   context: Context,
   { config }: NodeOf<"add_to_segment">,
   enrollments: string[],
 ): Promise<void> {
-  const { sql: transaction, property } = context;
-  await transaction`
+  const { sql: transaction, property, enqueue } = context;
+  const { segment_id: segmentId } = config;
+  const added = await transaction<{ id: string }[]>`
     insert into segment_members (property_id, segment_id, player_id, source)
     select s.property_id, s.id, p.id, 'journey' from (${playersOf(context, enrollments)}) p
-      join segments s on s.property_id = ${property.id} and s.id = ${config.segment_id} and s.type = 'static'
+      join segments s on s.property_id = ${property.id} and s.id = ${segmentId} and s.type = 'static'
         and s.deleted_at is null
     order by p.id
-    on conflict (property_id, segment_id, player_id) do nothing`;
+    on conflict (property_id, segment_id, player_id) do nothing
+    returning id`;
+  if (added.length === 0) return;
+  enqueue(refreshSegment, { segmentId }, { dedupe: segmentId, runAt: COUNTED_AFTER });
+  await emitMany(
+    transaction,
+    property.id,
+    "player.segment_entered",
+    sql`select to_jsonb(m) as object from segment_members m
+      where m.property_id = ${property.id} and m.id = any(${added.map(({ id }) => id)}::uuid[])`,
+  );
 }
 
 const DAY_MS = 86_400_000;

@@ -7,6 +7,11 @@ import type { Version } from "./version.ts";
 /** Statuses of players for whom every journey ends. */
 const ENDED = ["erased", "self_excluded", "banned", "deceased"];
 
+/** Whether a version takes people out whom the gate would let through. */
+export function endsEarly({ goal, exitConditions, endsAt }: Version): boolean {
+  return goal?.exit_on_goal === true || exitConditions !== null || endsAt !== null;
+}
+
 /**
  * The reasons for which a person leaves before the node acts, as the first cases of a `case` over the enrollment `d` and
  * the player `p`; and whether the person has reached the goal.

@@ -1,6 +1,6 @@
 import { sql } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import type { NodeOf } from "#tools/journeys/definition/definition.ts";
+import type { Node, NodeOf } from "#tools/journeys/definition/definition.ts";
 import type { Moment } from "#tools/journeys/nodes/node.ts";
 import { holds } from "#tools/journeys/nodes/wait-until.ts";
 import { BATCH, type Moved, move } from "./move.ts";
@@ -41,11 +41,19 @@ export async function look(
     due: sql`d.wake_at > ${moment.now} and ${holds(node.config, moment)}`,
     next: sql`'yes'`,
   });
-  if (moved.seen === BATCH) return moved;
-  const took = Math.round(performance.now() - startedAt);
-  await context.sql`
-    update journey_nodes set looked_at = ${moment.at}::timestamptz, look_ms = ${took}
-    where property_id = ${context.property.id} and journey_id = ${version.journeyId} and version = ${version.version}
-      and node = ${node.id}`;
+  if (moved.seen < BATCH) await noteLook(context, moment, { version, node }, startedAt);
   return moved;
+}
+
+/** Notes that everybody at a node was looked at, and how long it took from `startedAt` on. */
+export async function noteLook(
+  { sql: transaction, property }: Context,
+  { at }: Moment,
+  { version: { journeyId, version }, node }: { version: Version; node: Pick<Node, "id"> },
+  startedAt: number,
+): Promise<void> {
+  const took = Math.round(performance.now() - startedAt);
+  await transaction`
+    update journey_nodes set looked_at = ${at}::timestamptz, look_ms = ${took}
+    where property_id = ${property.id} and journey_id = ${journeyId} and version = ${version} and node = ${node.id}`;
 }

@@ -25,6 +25,8 @@ export interface Movement {
   next: Fragment;
   /** Columns of the joined tables for `next`. */
   columns?: Fragment;
+  /** Locks the sends `s` of `join` too, and cancels those of the people who leave. */
+  recalls?: boolean;
 }
 
 export interface Moved {
@@ -54,6 +56,7 @@ export async function move(tenant: Tenant, moment: Moment, movement: Movement): 
     cte("routed", routedSql(moment, version, node)),
     cte("placed", placedSql(tenant, moment, version, node), "materialized"),
     cte("moved", movedSql(tenant, moment)),
+    ...(movement.recalls ? [cte("recalled", recalledSql(tenant, moment))] : []),
     cte("counted", countedSql(tenant, version, node)),
   ]);
   const [moved] = await tenant.sql<[Moved]>`
@@ -75,7 +78,7 @@ function dueSql({ property }: Tenant, { now }: Moment, movement: Movement): Frag
       and d.version = ${version.version}::int and d.node = ${node.id}::text and d.status = 'active'
       and d.phase = ${phase}::text and ${due}
     order by d.wake_at, d.id limit ${BATCH}::int
-    for no key update of d skip locked`;
+    for no key update of d${movement.recalls ? sql`, s` : sql``} skip locked`;
 }
 
 /** The due people with the label of the edge that each takes, `!reason` for those who leave, null for those who stay. */
@@ -157,6 +160,15 @@ function movedSql({ property }: Tenant, { now }: Moment): Fragment {
       ended_at = case when m.status_then <> 'active' then ${now} end, path = m.path_then, path_at = m.path_at_then,
       updated_at = ${now}
     from placed m where e.property_id = ${property.id}::uuid and e.id = m.id`;
+}
+
+/** A message that waits to be repeated may have arrived. */
+function recalledSql({ property }: Tenant, { now }: Moment): Fragment {
+  return sql`
+    update campaign_sends s
+    set status = case when s.repeats then 'unknown' else 'cancelled' end, skip_reasons = array[m.leaving], updated_at = ${now}
+    from placed m join due d on d.id = m.id
+    where s.property_id = ${property.id}::uuid and s.id = d.send_id and m.leaving is not null`;
 }
 
 function countedSql({ property }: Tenant, { journeyId, version }: Version, from: Node): Fragment {

@@ -5,6 +5,7 @@ import deliverCampaign from "#tools/campaigns/deliver-campaign.job.ts";
 import { plannedCtes } from "#tools/campaigns/planning/plan.ts";
 import { NOT_SENT, SENT } from "#tools/journeys/nodes/message.ts";
 import type { Moment } from "#tools/journeys/nodes/node.ts";
+import { leavingCases } from "./leaving.ts";
 import { type Moved, type Movement, move } from "./move.ts";
 
 /** Statuses of a send behind which it does not change to unsent any more. */
@@ -53,6 +54,25 @@ async function planFor(context: Context, { now, at }: Moment, campaignId: string
   ]);
   await context.sql`${adHoc(sql`with ${parts} select 1`)}`;
   context.enqueue(deliverCampaign, { campaignId }, { dedupe: campaignId });
+}
+
+/** Takes back the messages that wait for people who have a reason to leave meanwhile, and lets these leave. */
+export function recall(
+  context: Context,
+  moment: Moment,
+  movement: Pick<Movement, "version" | "node">,
+): Promise<Moved> {
+  const own = sql`${context.property.id}::uuid`;
+  const { cases } = leavingCases(moment, movement.version);
+  return move(context, moment, {
+    ...movement,
+    phase: "sending",
+    join: sql`join campaign_sends s on s.property_id = ${own} and s.id = d.send_id
+      left join players p on p.property_id = ${own} and p.id = d.player_id`,
+    due: sql`s.status in ('pending', 'deferred') and (case ${cases} end) is not null`,
+    next: sql`null::text`,
+    recalls: true,
+  });
 }
 
 /** Moves the people whose message has an outcome. */

@@ -5,9 +5,10 @@ import type { Node } from "#tools/journeys/definition/definition.ts";
 import { kindOf } from "#tools/journeys/nodes/all.ts";
 import type { Moment } from "#tools/journeys/nodes/node.ts";
 import { act } from "./act.ts";
-import { isLookDue, LOOK_EVERY, look } from "./look.ts";
-import { type Moved, move } from "./move.ts";
-import { plan, settle } from "./send.ts";
+import { endsEarly } from "./leaving.ts";
+import { isLookDue, LOOK_EVERY, look, noteLook } from "./look.ts";
+import { BATCH, type Moved, move } from "./move.ts";
+import { plan, recall, settle } from "./send.ts";
 import { giveSlots } from "./slots.ts";
 import { liveVersions, type Version } from "./version.ts";
 
@@ -106,8 +107,15 @@ async function stepNode(
   { version, node, has, campaignId }: NodeStep,
 ): Promise<Moved[]> {
   const results: Moved[] = [];
+  const startedAt = performance.now();
   if (node.type === "message") {
     if (has("ready") && campaignId) results.push(await plan(context, moment, { version, node }, campaignId));
+    // A message of the day before may wait for open hours, and its player has come meanwhile.
+    if (has("sending") && endsEarly(version) && (await isLookDue(context, moment, version, node.id))) {
+      const recalled = await recall(context, moment, { version, node });
+      results.push(recalled);
+      if (recalled.seen < BATCH) await noteLook(context, moment, { version, node }, startedAt);
+    }
     const planned = results.some(({ staying }) => staying.length > 0);
     if (has("sending") || planned) results.push(await settle(context, moment, { version, node }));
     return results;

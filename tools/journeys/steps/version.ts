@@ -11,7 +11,7 @@ export interface Version {
   referred: Referred;
   goal: JourneyGoal | null;
   exitConditions: ExitConditions | null;
-  /** ISO time at which the journey ends for everybody. */
+  /** ISO time at which the journey ends for everybody: that of the published version. */
   endsAt: string | null;
   /** In the order of the edges. */
   order: Node[];
@@ -25,13 +25,14 @@ interface Row extends Omit<Version, "order"> {}
 export async function liveVersions({ sql, property }: Tenant, journeyId: string): Promise<Version[]> {
   const rows = await sql<Row[]>`
     select v.journey_id as "journeyId", v.version, v.definition, v.referred, v.goal,
-      v.exit_conditions as "exitConditions", to_json(j.ends_at) #>> '{}' as "endsAt",
+      v.exit_conditions as "exitConditions", to_json(c.ends_at) #>> '{}' as "endsAt",
       coalesce((
         select json_object_agg(n.node, n.campaign_id) from journey_nodes n
         where n.property_id = ${property.id} and n.journey_id = ${journeyId} and n.version = v.version
           and n.campaign_id is not null), '{}') as campaigns
     from journey_versions v
       join journeys j on j.property_id = ${property.id} and j.id = v.journey_id
+      join journey_versions c on c.property_id = ${property.id} and c.journey_id = j.id and c.version = j.current_version
       cross join lateral (
         select from journey_enrollments e
         where e.property_id = ${property.id} and e.journey_id = v.journey_id and e.version = v.version

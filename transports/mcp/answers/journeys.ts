@@ -10,6 +10,8 @@ export function journeyPart({ name }: Operation, structured: Structured): string
   if (name === "validate_journey") return checkedPart(structured);
   if (name === "simulate_journey") return simulatedPart(structured);
   if (name === "draw_journey") return `\n${structured.mermaid}`;
+  if (name === "journey_report") return reportPart(structured);
+  if (name === "explain_enrollment") return explainedPart(structured);
   return null;
 }
 
@@ -30,6 +32,56 @@ function checkedPart({ ok, errors, warnings }: Structured): string {
 
 const lineOf = (kind: string, { node, message }: Problem) =>
   `${kind}${node === null ? "" : ` at ${node}`}: ${message}`;
+
+interface Standing {
+  node: string;
+  here: number;
+}
+
+function reportPart({ version, all_versions, nodes, overdue }: Structured): string {
+  const {
+    entered,
+    inside,
+    goal_reached,
+    reasons: left,
+  } = all_versions as Record<string, number> & {
+    reasons: Record<string, number>;
+  };
+  const here = Object.fromEntries(
+    (nodes as Standing[]).filter((node) => node.here > 0).map((node) => [node.node, node.here]),
+  );
+  const late = overdue === 0 ? "" : ` ${overdue} are overdue.`;
+  return `${entered} have entered, ${inside} are inside, ${goal_reached} have reached the goal${reasons("; left", left)}${reasons(`; at the nodes of version ${version}`, here)}.${late}`;
+}
+
+interface Way {
+  label: string;
+  to: string | null;
+}
+
+interface LateEvent {
+  node: string;
+  event: string;
+  occurred_at: string;
+}
+
+function explainedPart({ why, next, path, late_events }: Structured): string {
+  const ways = (next as Way[]).map(({ label, to }) => `${label} to ${to ?? "the end"}`);
+  const steps = (path as { node: string }[]).map(({ node }) => node);
+  const late = (late_events as LateEvent[]).map(
+    ({ node, event, occurred_at }) =>
+      ` The event ${event} of ${occurred_at} was reported after ${node} was over.`,
+  );
+  const then = ways.length === 0 ? "" : ` Then: ${ways.join(", ")}.`;
+  return `${why}${then} The way so far: ${shortened(steps).join(", ")}.${late.join("")}`;
+}
+
+/** The first and the last steps of a long way. */
+function shortened(steps: string[]): string[] {
+  return steps.length <= MOST_PROBLEMS
+    ? steps
+    : [...steps.slice(0, MOST_PROBLEMS / 2), "…", ...steps.slice(-MOST_PROBLEMS / 2)];
+}
 
 interface Counted {
   messages: number;

@@ -34,7 +34,9 @@ export function sentenceOf(operation: Operation, structured: Structured): string
   if (journey !== null) return `${title}: ${journey}`;
   if (QUEUED.has(operation.name)) return `${title}: queued. It is not done yet.`;
   const facts = [...recordParts(structured), factsOf(structured)].filter((part) => part !== "").join(", ");
-  if (operation.effect === "read") return `${title}: ${facts || "see the answer's fields"}.`;
+  const warned = Array.isArray(structured.warnings) && structured.warnings.length > 0;
+  if (operation.effect === "read")
+    return `${title}: ${facts || "see the answer's fields"}${warned ? "; read its warnings" : ""}.`;
   return `${title}: done${facts ? `; ${facts}` : ""}.`;
 }
 
