@@ -389,19 +389,6 @@ describe.runIf(browser)("in a browser", () => {
     expect(await playsOf(game)).toHaveLength(2);
   });
 
-  test("everything works with scripts off", async () => {
-    const game = await place.game(ONE, { type: "spin_wheel" });
-    await visiting({ ...PHONE, dark: false, scripts: false }, async (page) => {
-      await page.goto(`${games}/${game}`);
-      await page.click("button:has-text('Spin')");
-      await page.waitForURL(/\/plays\//);
-      await page.click("button:has-text('Claim')");
-      expect(await page.textContent(".code")).toMatch(/^[0-9A-Z-]{8,}$/);
-      await page.click("text=Check this draw");
-      expect(await page.textContent("main")).toContain("The service has computed this draw again");
-    });
-  });
-
   test("the browser computes the draw itself, and sees a number that was edited", async () => {
     const game = await place.game(HALF);
     const { play_id, proof } = await place.play(game, player, { clientSeed: "mine" });
