@@ -295,6 +295,7 @@ describe.runIf(browser)("in a browser", () => {
     const instant = await game("instant_win", { cost: { type: "ticket" }, own_free_entry: true });
     const { play_id } = await place.play(card, player);
     await place.claim(play_id, player);
+    await place.call("set_property_theme", { join_url: "https://example.com/join" });
     const { share } = await place.call("create_share_link", {
       playerId: player,
       network: "whatsapp",

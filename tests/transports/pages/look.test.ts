@@ -114,13 +114,12 @@ withBrowser("the inbox in a browser", () => {
     const { service } = casino;
     const { id } = await service.call("create_player", { player_id: "watcher" }, service.tenant.id);
     for (const subject of ["Look at me", "And at me"]) await casino.send({ subject });
-    const about = { playerId: id, propertyId: service.tenant.id };
     const { items } = await service.call("show_inbox", { playerId: id }, service.tenant.id);
     await visiting({ ...SIZES.phone, dark: false }, async (page) => {
       await page.goto(await casino.link("inbox", id));
       expect(await page.textContent("[data-unread]")).toBe("2 new");
       // Read on another device meanwhile.
-      const read = { ...about, ids: [items[0].id], mark: "read" };
+      const read = { playerId: id, ids: [items[0].id], mark: "read" };
       await service.call("mark_inbox_messages", read, service.tenant.id);
       const marked = await page.waitForResponse((answer) => answer.url().endsWith("/player/inbox/mark"));
       expect(await marked.json()).toMatchObject({ unseen: 0, unread: 1 });
