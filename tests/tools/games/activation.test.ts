@@ -31,6 +31,19 @@ test("preview warns of shared links that lead nowhere, and of prizes without a l
   expect((await place.on("preview_game", game)).warnings).not.toContainEqual(nowhere);
 });
 
+test("preview warns of a pool that has fewer codes than there are prizes", async () => {
+  const place = await arcade(service);
+  const pool = await place.call("create_code_pool", { name: "Shows" });
+  const game = await place.draft([{ label: "Show", code_pool_id: pool.id, inventory_total: 2 }]);
+  const add = (codes: string[]) =>
+    place.call("add_prize_codes", { poolId: pool.id, codes, propertyId: place.id });
+  const warnings = async () => (await place.on("preview_game", game)).warnings;
+  await add(["SHOW-1"]);
+  expect(await warnings()).toContainEqual(expect.stringContaining('"Show" has 1 codes for 2 of them'));
+  await add(["SHOW-2"]);
+  expect(await warnings()).not.toContainEqual(expect.stringContaining("The pool of"));
+});
+
 test("a card and an instant win are decks unless they say otherwise, and a wheel and a box are not", async () => {
   const place = await arcade(service);
   const drawOf = async (type: string, more: object = {}) =>

@@ -105,6 +105,16 @@ describe("a game's page", () => {
     expect(await textOf(await linkOf(player, { gameId: other }))).toContain("Play</button>");
   });
 
+  test("says that a prize waits for its code while the pool is empty, and shows it afterwards", async () => {
+    const pool = await place.call("create_code_pool", { name: "Late codes" });
+    const game = await place.game([{ label: "Show", code_pool_id: pool.id }]);
+    const result = where(await post(`${games}/${game}`, { play: "1" }));
+    expect(await (await post(result)).text()).toContain("The code of this prize is not ready yet");
+    await place.call("add_prize_codes", { poolId: pool.id, codes: ["LATE-1"], propertyId: place.id });
+    expect((await post(result)).status).toBe(303);
+    expect(await textOf(result)).toContain("LATE-1");
+  });
+
   test("speaks the player's language", async () => {
     const id = await place.player({ language: "de" });
     const game = await place.game(ONE, { type: "spin_wheel" });

@@ -26,7 +26,8 @@ export async function factsOf(context: Context, game: Game): Promise<{ facts: Fa
   const denominator = prizes.reduce((sum, { weight }) => sum + weight, 0);
   const worth = worthOf(game, prizes);
   const theme = await themeOf(context);
-  const { errors, warnings } = problemsOf(context, { game, prizes, laws, worth, denominator, theme });
+  const codes = await codesLeft(context);
+  const { errors, warnings } = problemsOf(context, { game, prizes, laws, worth, denominator, theme, codes });
   const odds = prizes.map(({ id, label, kind, value, weight, inventory_total }) => ({
     prize_id: id,
     label,
@@ -50,6 +51,14 @@ export async function factsOf(context: Context, game: Game): Promise<{ facts: Fa
     rules_text: rulesOf(context, game, { prizes: odds, worth, casino: shownName(theme, context.property) }),
   };
   return { facts, prizes };
+}
+
+/** The codes that no claim has taken, by pool. */
+async function codesLeft({ sql, property }: Context): Promise<Map<string, number>> {
+  const pools = await sql<{ pool_id: string; free: number }[]>`
+    select pool_id, count(*)::int as free from prize_codes
+    where property_id = ${property.id} and play_id is null group by pool_id`;
+  return new Map(pools.map(({ pool_id, free }) => [pool_id, free]));
 }
 
 function worthOf({ draw }: Game, prizes: readonly Prize[]): number | null {

@@ -14,6 +14,8 @@ interface Activated {
   denominator: number;
   /** Addresses of the property's own pages: to take a break, and to join by a shared link. */
   theme: Pick<Theme, "responsible_gaming_url" | "join_url">;
+  /** The codes that no claim has taken, by pool. */
+  codes: ReadonlyMap<string, number>;
 }
 
 /** The problems that keep a game from going live, and warnings for the person who decides. */
@@ -73,7 +75,8 @@ function freeEntryProblems({ game, laws }: Activated): string[] {
   ];
 }
 
-function warningsOf({ game, prizes, laws, worth, theme }: Activated): string[] {
+function warningsOf(activated: Activated): string[] {
+  const { game, prizes, laws, worth, theme } = activated;
   const registrations = laws.filter(
     ({ kind, state }) => kind === "registration" && !game.void_in.includes(state ?? ""),
   );
@@ -97,6 +100,7 @@ function warningsOf({ game, prizes, laws, worth, theme }: Activated): string[] {
           "Shared links of this game lead nowhere, because the property has no address for people who join: set join_url by set_property_theme.",
         ]
       : []),
+    ...poolWarnings(activated),
     ...(game.odds_published ? [] : ["The odds are not published: players cannot check them."]),
     ...(prizes.some(({ kind, inventory_total }) => kind !== "no_prize" && inventory_total === null) &&
     game.draw !== "deck"
@@ -104,4 +108,18 @@ function warningsOf({ game, prizes, laws, worth, theme }: Activated): string[] {
       : []),
     "The rows of list_game_laws are defaults. Have counsel check them and the rules.",
   ];
+}
+
+/** A winner whose pool is empty waits for a code. */
+function poolWarnings({ game, prizes, codes }: Activated): string[] {
+  return prizes.flatMap(({ label, code_pool_id, weight, inventory_total }) => {
+    if (code_pool_id === null) return [];
+    const left = codes.get(code_pool_id) ?? 0;
+    const most = game.draw === "deck" ? weight : inventory_total;
+    if (most !== null && left >= most) return [];
+    const wanted = most === null ? "any number" : String(most);
+    return [
+      `The pool of ${JSON.stringify(label)} has ${left} codes for ${wanted} of them: fill it by add_prize_codes, or winners wait for their code.`,
+    ];
+  });
 }

@@ -39,12 +39,15 @@ export async function playOf({ c, run }: PageVisit): Promise<GamePlay> {
 
 /** The page of a play: it stays, however often it is loaded. */
 export async function showPlay(visit: PageVisit): Promise<Response> {
-  const shown = await playOf(visit);
+  return playPage(visit, await playOf(visit));
+}
+
+async function playPage(visit: PageVisit, shown: GamePlay, said?: string): Promise<Response> {
   const { say } = visit.speech;
   const { game, play, prize } = shown;
   const { title, text } = wordsOf(visit, shown);
   const home = `${visit.here}/${game.id}`;
-  const content = html`<p class="back"><a href="${home}">${game.name}</a></p><article class="game"><h1>${title}</h1>${text === "" ? "" : html`<p class="lead">${text}</p>`}${
+  const content = html`<p class="back"><a href="${home}">${game.name}</a></p><article class="game"><h1>${title}</h1>${said ? html`<p class="said" role="status">${said}</p>` : ""}${text === "" ? "" : html`<p class="lead">${text}</p>`}${
     prize ? ticket(visit, shown, home) : ""
   }<a class="${prize ? "button quiet" : "button"}" href="${home}">${say((await isOpen(visit, game.id)) ? BUTTONS[game.type].again : "back_to_game")}</a><nav class="links" aria-label="${say("rules")}"><a href="${home}/plays/${play.id}/proof">${say("check_draw")}</a><a href="${home}/rules">${say("rules")}</a></nav></article>`;
   return playerPage(visit, { heading: title, content, form: "list", styles: ["games.css", "play.css"] });
@@ -102,8 +105,10 @@ export async function claim(visit: PageVisit): Promise<Response> {
   try {
     await run("claim_game_prize", { playId: play.id });
   } catch (error) {
-    // The play's page says how it stands.
     if (toFault(error).code !== "conflict") throw error;
+    // The play's page says how it stands, but for a pool without a code.
+    const now = await playOf(visit);
+    if (now.play.status === "revealed") return playPage(visit, now, visit.speech.say("no_code"));
   }
   const location = `${here}/${game.id}/plays/${play.id}`;
   c.header("cache-control", "no-store");

@@ -115,6 +115,8 @@ export const de: Words = {
   lost: "Diesmal kein Gewinn",
   lost_help: "Danke fürs Mitspielen.",
   claim: "Gewinn anfordern",
+  no_code:
+    "Der Code dieses Gewinns ist noch nicht bereit. Bitte versuchen Sie es später, oder fragen Sie am Clubschalter.",
   tax_form: "Dieser Gewinn braucht zuerst ein Steuerformular. Bitte kommen Sie zum Clubschalter.",
   prize_expired: "Die Zeit, diesen Gewinn anzufordern, ist vorbei.",
   prize_voided: "Das Casino hat dieses Spiel für ungültig erklärt. Der Clubschalter weiß, warum.",

@@ -112,6 +112,7 @@ export const en = {
   lost: "No prize this time",
   lost_help: "Thank you for playing.",
   claim: "Claim the prize",
+  no_code: "The code of this prize is not ready yet. Please try again later, or ask at the club desk.",
   tax_form: "This prize needs a tax form first. Please see the club desk.",
   prize_expired: "The time to claim this prize is over.",
   prize_voided: "The casino has voided this play. The club desk knows why.",

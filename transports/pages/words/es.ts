@@ -113,6 +113,8 @@ export const es: Words = {
   lost: "Esta vez sin premio",
   lost_help: "Gracias por jugar.",
   claim: "Reclamar el premio",
+  no_code:
+    "El código de este premio aún no está listo. Inténtelo más tarde o pregunte en el mostrador del club.",
   tax_form: "Este premio necesita antes un formulario fiscal. Acuda al mostrador del club.",
   prize_expired: "El plazo para reclamar este premio ha terminado.",
   prize_voided: "El casino ha anulado esta jugada. En el mostrador del club saben por qué.",

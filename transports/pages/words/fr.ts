@@ -113,6 +113,7 @@ export const fr: Words = {
   lost: "Pas de lot cette fois",
   lost_help: "Merci d’avoir joué.",
   claim: "Réclamer le lot",
+  no_code: "Le code de ce prix n’est pas encore prêt. Réessayez plus tard ou demandez à l’accueil du club.",
   tax_form: "Ce lot demande d’abord un formulaire fiscal. Adressez-vous à l’accueil du club.",
   prize_expired: "Le délai pour réclamer ce lot est passé.",
   prize_voided: "Le casino a annulé cette partie. L’accueil du club sait pourquoi.",

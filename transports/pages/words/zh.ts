@@ -111,6 +111,7 @@ export const zh: Words = {
   lost: "这次没有中奖",
   lost_help: "感谢参与。",
   claim: "领取奖品",
+  no_code: "此奖品的兑换码尚未准备好。请稍后再试，或咨询会员服务台。",
   tax_form: "此奖品需先填写税表，请前往会员服务台。",
   prize_expired: "此奖品的领取时间已过。",
   prize_voided: "赌场已将此次游戏作废，会员服务台可说明原因。",
