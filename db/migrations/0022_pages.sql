@@ -7,6 +7,7 @@ create table property_theme (
   logo text,
   language text not null default 'en' check (language in ('en', 'es', 'fr', 'de', 'zh')),
   responsible_gaming_url text,
+  join_url text,
   typeface text not null default 'system' check (typeface in ('system', 'serif', 'humanist', 'geometric')),
   light jsonb not null,
   dark jsonb not null,

@@ -42,7 +42,11 @@ async function openGame(bench: BenchProperty, service: Peer): Promise<string> {
     if (!response.ok) throw new Error(`${path}: ${await response.text()}`);
     return (await response.json()) as { id: string };
   };
-  const { id: game_id } = await post("games", { name: randomUUID(), type: "instant_win" });
+  const { id: game_id } = await post("games", {
+    name: randomUUID(),
+    type: "instant_win",
+    draw: "independent",
+  });
   const stocked = { label: "Ten", kind: "comp", value: 10, weight: 1, inventory_total: 1_000_000_000 };
   await post("game_prizes", { game_id, ...stocked });
   await post("game_prizes", { game_id, label: "None", kind: "no_prize", weight: 1 });

@@ -83,7 +83,12 @@ async function activeGame(
 ): Promise<string> {
   const post = (path: string, body: object) => must(second, key, "POST", `/api/${path}`, { body });
   const game = (
-    await post("games", { name: "Cars", type: "instant_win", play_limits: { per_player_total: 1 } })
+    await post("games", {
+      name: "Cars",
+      type: "instant_win",
+      draw: "independent",
+      play_limits: { per_player_total: 1 },
+    })
   ).body.id as string;
   const prize = { game_id: game, label: "Car", kind: "comp", value: 10, inventory_total: run.stock };
   await post("game_prizes", { ...prize, weight: run.weights.prize });

@@ -35,5 +35,14 @@ async function beforeWrite({ sql, property }: Context, change: Change<typeof col
       where property_id = ${property.id} and id = ${input.segment_id} and deleted_at is null`;
     if (found.length === 0) throw invalid("segment_id", "names no segment of this property");
   }
-  return verb === "create" ? input : { ...input, version: current.version + 1 };
+  if (verb === "create") return { ...input, draw: input.draw ?? DEFAULT_DRAWS[input.type] };
+  return { ...input, version: current.version + 1 };
 }
+
+/** Cards and instant wins are tickets, whose number and cost are known before; a wheel turns as often as one likes. */
+const DEFAULT_DRAWS = {
+  spin_wheel: "independent",
+  scratch_card: "deck",
+  mystery_box: "independent",
+  instant_win: "deck",
+} as const;

@@ -83,9 +83,9 @@ async function lockMessages(
 
 /** Tells the campaign's figures and the subscribers what happened for the first time. */
 async function announce(context: Context, mark: Mark, before: readonly Before[]): Promise<void> {
-  const opens = mark === "seen" || mark === "read" || mark === "clicked";
-  if (!opens) return;
-  const opened = before.filter(({ seen, read }) => (mark === "seen" ? !seen : !read));
+  const reads = mark === "read" || mark === "clicked";
+  if (!reads && mark !== "seen" && mark !== "archived") return;
+  const opened = before.filter(({ seen, read }) => (reads ? !read : !seen));
   const clicked = mark === "clicked" ? before : [];
   if (context.property.tracking === "on") {
     await recordEngagement(context, [
@@ -93,7 +93,7 @@ async function announce(context: Context, mark: Mark, before: readonly Before[])
       ...clicked.map(({ id }) => ({ kind: "clicked" as const, sendId: id, machine: false, proved: true })),
     ]);
   }
-  if (mark === "seen") return;
+  if (!reads) return;
   for (const { id, player_id, campaign_id, title, read } of before) {
     if (!read) context.emit("player.inbox_read", { id, player_id, campaign_id, title });
   }

@@ -5,6 +5,7 @@ import { tool } from "#runtime/operation/operation.ts";
 import { CHANNELS, type Channel } from "#tools/compliance/channels.ts";
 import { asPlayer, grantAsPlayer } from "#tools/consent/player-grant.ts";
 import { revoke } from "#tools/consent/revoke.ts";
+import { shownName, themeOf } from "#tools/themes/theme.ts";
 import {
   CONSENT_TEXTS,
   CONSENT_VERSION,
@@ -79,7 +80,8 @@ async function turnOff(
 async function turnOn(context: Context, recipient: RecipientPreferences, channel: Channel): Promise<void> {
   const preference = recipient.preferences.find((one) => one.channel === channel);
   if (preference?.on) return;
-  const text = CONSENT_TEXTS[channel]?.(context.property.name);
+  const name = shownName(await themeOf(context), context.property);
+  const text = CONSENT_TEXTS[channel]?.(name);
   if (!preference?.can_turn_on || recipient.player_id === null || text === undefined) {
     throw new Fault("conflict", { message: `This link cannot turn ${channel} on.` });
   }

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Context } from "#runtime/operation/context.ts";
 import { gateReasons } from "#tools/compliance/gate.ts";
 import { publicPushKey } from "#tools/push-subscriptions/keys.ts";
+import { shownName, themeOf } from "#tools/themes/theme.ts";
 
 /** The text that a player agrees to. The page shows it, and the ledger keeps it. */
 export const CONSENT_VERSION = "push-page-1";
@@ -26,6 +27,7 @@ const BROUGHT = [...WITHDRAWN, "invalid_address"];
 export async function pushState(context: Context, playerId: string): Promise<PushState> {
   const { sql, property } = context;
   const publicKey = await publicPushKey(context);
+  const theme = await themeOf(context);
   const [row] = await sql<{ reasons: string[]; browsers: number }[]>`
     select ${gateReasons({ property, channel: "push" })} as reasons, (
         select count(*)::int from push_subscriptions b
@@ -34,7 +36,7 @@ export async function pushState(context: Context, playerId: string): Promise<Pus
   const { reasons, browsers } = row!;
   return {
     public_key: publicKey,
-    consent_text: consentText(property.name),
+    consent_text: consentText(shownName(theme, property)),
     consented: !WITHDRAWN.some((reason) => reasons.includes(reason)),
     allowed: reasons.every((reason) => BROUGHT.includes(reason)),
     browsers,

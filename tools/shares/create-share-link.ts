@@ -6,6 +6,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { insert } from "#runtime/operation/rows.ts";
 import { mayPlay } from "#tools/games/tickets/grant.ts";
+import { themeOf } from "#tools/themes/theme.ts";
 import { shareLink } from "./links.ts";
 import socialShares from "./social-shares.table.ts";
 
@@ -31,7 +32,11 @@ export default tool({
       .max(200)
       .describe("The id of the game or campaign, or the offer's name"),
   },
-  output: z.object({ success: z.literal(true), share: viewOf(socialShares) }),
+  output: z.object({
+    success: z.literal(true),
+    share: viewOf(socialShares),
+    warning: z.string().nullable().describe("Set where the link's page leads nowhere"),
+  }),
   faults: ["invalid", "not_found", "not_eligible"],
   async handler(context, { playerId, network, contentType, contentId }) {
     const { sql, property, config, emit } = context;
@@ -44,7 +49,8 @@ export default tool({
         and starts_with(share_url, ${`${config.baseUrl}/s/`})`;
     const id = known?.id ?? randomUUIDv7();
     context.audit({ entity: "social_shares", entityId: id });
-    if (known) return { success: true as const, share: await found(context, id) };
+    const warning = (await themeOf(context)).join_url === null ? LEADS_NOWHERE : null;
+    if (known) return { success: true as const, share: await found(context, id), warning };
     const share = await insert(context, socialShares, {
       id,
       player_id: playerId,
@@ -54,9 +60,12 @@ export default tool({
       share_url: shareLink(config, property.id, id),
     });
     emit("player.shared", share);
-    return { success: true as const, share };
+    return { success: true as const, share, warning };
   },
 });
+
+const LEADS_NOWHERE =
+  "The page of this link shows the thing and leads nowhere: set join_url, the page on which people join, by set_property_theme.";
 
 /** Locks the player, so that two calls give one link. */
 async function checkSharer({ sql, property }: Context, playerId: string): Promise<void> {

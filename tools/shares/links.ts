@@ -1,7 +1,8 @@
 import { createSecretKey } from "node:crypto";
 import type { AppSecret, Config } from "#runtime/config.ts";
-import type { Context } from "#runtime/operation/context.ts";
+import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { packId, readLink, signLink, unpackId } from "#runtime/secrets/links.ts";
+import { mayPlay } from "#tools/games/tickets/grant.ts";
 
 const PURPOSE = "share";
 
@@ -26,29 +27,56 @@ export function readShareToken(
 
 /** The shared thing, as a page shows it. */
 export interface SharedThing {
-  title: string;
-  text: string;
+  /** The name of the game or offer, or the subject of the campaign; null where there is none to show. */
+  title: string | null;
+  text: string | null;
+  /** `over`: a game that does not run now. */
+  kind: "game" | "over" | "offer" | "campaign";
 }
 
-/** Counts a click on a share, of a person or of a program, and answers the thing; null once the share is gone. */
+/**
+ * Counts a click on a share, of a person or of a program, and answers the thing; null once the share is gone, or its
+ * player is barred.
+ */
 export async function openShare(
   { sql, property }: Context,
   shareId: string,
   { counted, machine }: { counted: boolean; machine: boolean },
 ): Promise<SharedThing | null> {
-  const [share] = await sql<{ content_type: string; content_id: string | null }[]>`
+  const [sharer] = await sql`
+    select from social_shares h
+    join players p on p.property_id = ${property.id} and p.id = h.player_id
+    where h.property_id = ${property.id} and h.id = ${shareId} and ${mayPlay(property.id)}`;
+  if (!sharer) return null;
+  const [share] = await sql<{ content_type: "game" | "offer" | "campaign"; content_id: string | null }[]>`
     update social_shares
     set clicks = clicks + ${counted && !machine ? 1 : 0}, machine_clicks = machine_clicks + ${counted && machine ? 1 : 0}
     where property_id = ${property.id} and id = ${shareId}
     returning content_type, content_id`;
   if (!share) return null;
-  if (share.content_type !== "game")
-    return { title: property.name, text: "A player has shared this with you." };
-  const [game] = await sql<{ name: string; description: string | null }[]>`
-    select name, description from games
-    where property_id = ${property.id} and id::text = ${share.content_id} and deleted_at is null`;
-  if (!game) return { title: property.name, text: "The game is not there any more." };
-  return { title: game.name, text: game.description ?? `A game of ${property.name}.` };
+  const { content_type: kind, content_id: id } = share;
+  if (kind === "offer") return { kind, title: id, text: null };
+  return kind === "game" ? sharedGame({ sql, property }, id) : sharedCampaign({ sql, property }, id);
+}
+
+async function sharedGame({ sql, property }: Tenant, id: string | null): Promise<SharedThing> {
+  const [game] = await sql<{ title: string; text: string | null; runs: boolean }[]>`
+    select name as title, description as text, status = 'active'
+      and (starts_at is null or starts_at <= now()) and (ends_at is null or ends_at > now()) as runs
+    from games
+    where property_id = ${property.id} and id::text = ${id} and deleted_at is null and status <> 'draft'`;
+  if (!game) return { kind: "over", title: null, text: null };
+  const { runs, ...shown } = game;
+  return runs ? { kind: "game", ...shown } : { kind: "over", title: shown.title, text: null };
+}
+
+/** A subject that greets its reader by name is nobody else's. */
+async function sharedCampaign({ sql, property }: Tenant, id: string | null): Promise<SharedThing> {
+  const [campaign] = await sql<{ subject: string | null }[]>`
+    select subject from campaigns
+    where property_id = ${property.id} and id::text = ${id} and deleted_at is null`;
+  const subject = campaign?.subject ?? null;
+  return { kind: "campaign", title: subject?.includes("{") ? null : subject, text: null };
 }
 
 function keyOf({ appSecret }: AppSecret) {

@@ -18,7 +18,7 @@ export default tool({
   effect: "create",
   property: "propertyId",
   input: {
-    shareId: z.uuid().describe("From list_social_shares"),
+    shareId: z.uuid().describe("From list_social_shares, or the parameter share of the casino's own page"),
     playerId: z.uuid().describe("The person who came by the link"),
     propertyId: z.uuid(),
   },

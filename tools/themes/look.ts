@@ -1,6 +1,6 @@
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { themePaths } from "./paths.ts";
-import { type Theme, themeOf } from "./theme.ts";
+import { shownName, type Theme, themeOf } from "./theme.ts";
 
 /** The look of a property's mails: its theme, its name, and the address of its logo. */
 export interface Look {
@@ -13,5 +13,5 @@ export async function lookOf(context: Tenant & Pick<Context, "config">): Promise
   const { property, config } = context;
   const theme = await themeOf(context);
   const { logo } = themePaths(property.id, theme);
-  return { theme, name: theme.name ?? property.name, logoUrl: logo && config.baseUrl + logo };
+  return { theme, name: shownName(theme, property), logoUrl: logo && config.baseUrl + logo };
 }

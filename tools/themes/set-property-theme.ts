@@ -49,7 +49,7 @@ export default tool({
       insert into property_theme ${insertedValues({ property_id: property.id, ...theme })}
       on conflict (property_id) do update set name = excluded.name, logo = excluded.logo, typeface = excluded.typeface,
         language = excluded.language, responsible_gaming_url = excluded.responsible_gaming_url,
-        light = excluded.light, dark = excluded.dark, updated_at = excluded.updated_at`;
+        join_url = excluded.join_url, light = excluded.light, dark = excluded.dark, updated_at = excluded.updated_at`;
     audit({ entity: "property_theme", entityId: property.id, diff: { changed: Object.keys(given) } });
     return theme;
   },

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Tenant } from "#runtime/operation/context.ts";
+import type { Property } from "#runtime/operation/property.ts";
 import { isLogo, LOGO_KINDS } from "./logo/logo.ts";
 
 /** The colours of a theme: the custom properties of players' pages and mails, and the use of each. */
@@ -67,6 +68,13 @@ export const settings = {
     .describe(
       "The page on which a player takes a break or excludes themselves, linked on every player's page",
     ),
+  join_url: z
+    .url({ protocol: /^https$/ })
+    .max(2000)
+    .nullable()
+    .describe(
+      "The page on which people join or sign in. The button of a shared link leads there, with the share's id as the parameter share. null: shared links lead nowhere",
+    ),
 };
 
 export const Theme = z.object({
@@ -83,6 +91,7 @@ export const DEFAULT_THEME: Theme = {
   typeface: "system",
   language: "en",
   responsible_gaming_url: null,
+  join_url: null,
   light: {
     ground: "#f3f1ec",
     paper: "#ffffff",
@@ -105,10 +114,15 @@ export const DEFAULT_THEME: Theme = {
   },
 };
 
+/** The name by which players know the casino: at the top of pages and mails, and in their texts. */
+export function shownName({ name }: Pick<Theme, "name">, property: Pick<Property, "name">): string {
+  return name ?? property.name;
+}
+
 /** The property's theme; the default where it has set none. */
 export async function themeOf({ sql, property }: Tenant): Promise<Theme> {
   const [row] = await sql<Theme[]>`
-    select name, logo, typeface, language, responsible_gaming_url, light, dark from property_theme
+    select name, logo, typeface, language, responsible_gaming_url, join_url, light, dark from property_theme
     where property_id = ${property.id}`;
   return row ?? DEFAULT_THEME;
 }

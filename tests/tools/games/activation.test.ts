@@ -20,6 +20,77 @@ test("a game goes live with a warning where its pages show no way to take a brea
   expect((await place.activate(second)).warnings).not.toContainEqual(warning);
 });
 
+test("preview warns of shared links that lead nowhere, and of prizes without a limit in whole sentences", async () => {
+  const place = await arcade(service);
+  const game = await place.draft(HALF, { share_reward: {} });
+  const nowhere = expect.stringContaining("Shared links of this game lead nowhere");
+  const { warnings } = await place.on("preview_game", game);
+  expect(warnings).toContainEqual(nowhere);
+  expect(warnings).toContainEqual(expect.stringMatching(/^The worth of the prizes has no limit: NY may ask/));
+  await place.call("set_property_theme", { join_url: "https://example.com/join" });
+  expect((await place.on("preview_game", game)).warnings).not.toContainEqual(nowhere);
+});
+
+test("preview warns of a pool that has fewer codes than there are prizes", async () => {
+  const place = await arcade(service);
+  const pool = await place.call("create_code_pool", { name: "Shows" });
+  const game = await place.draft([{ label: "Show", code_pool_id: pool.id, inventory_total: 2 }]);
+  const add = (codes: string[]) =>
+    place.call("add_prize_codes", { poolId: pool.id, codes, propertyId: place.id });
+  const warnings = async () => (await place.on("preview_game", game)).warnings;
+  await add(["SHOW-1"]);
+  expect(await warnings()).toContainEqual(expect.stringContaining('"Show" has 1 codes for 2 of them'));
+  await add(["SHOW-2"]);
+  expect(await warnings()).not.toContainEqual(expect.stringContaining("The pool of"));
+});
+
+test("a card and an instant win are decks unless they say otherwise, and a wheel and a box are not", async () => {
+  const place = await arcade(service);
+  const drawOf = async (type: string, more: object = {}) =>
+    (await place.call("create_game", { name: `A ${type} ${JSON.stringify(more)}`, type, ...more })).draw;
+  expect(await Promise.all(["scratch_card", "instant_win"].map((type) => drawOf(type)))).toEqual([
+    "deck",
+    "deck",
+  ]);
+  expect(await Promise.all(["spin_wheel", "mystery_box"].map((type) => drawOf(type)))).toEqual([
+    "independent",
+    "independent",
+  ]);
+  expect(await drawOf("instant_win", { draw: "independent" })).toBe("independent");
+});
+
+test("a deck's rules name its tickets; with the last one nobody may play, and the game ends", async () => {
+  const place = await arcade(service);
+  const game = await place.game([{ label: "Ten", value: 10, weight: 2 }], { draw: "deck" });
+  const { rules_text } = await place.call("get_game", { id: game });
+  expect(rules_text).toContain("Tickets: 2 in all.");
+  expect(rules_text).not.toContain("Where a drawn prize is gone");
+  const player = await place.player();
+  for (const left of [true, false]) {
+    await place.play(game, player);
+    expect((await place.check(game, player)).allowed).toBe(left);
+  }
+  expect(await place.check(game, player)).toMatchObject({ code: "game_not_active" });
+  await service.database.db.asSystem(
+    (sql) => sql`update queue set run_at = now() where name = 'tend_game' and input ->> 'gameId' = ${game}`,
+  );
+  await place.work({ only: "tend_game" });
+  expect(await place.call("get_game", { id: game })).toMatchObject({
+    status: "ended",
+    status_reason: "All its tickets were drawn.",
+    master_seed: expect.stringMatching(/^[0-9a-f]{64}$/),
+  });
+});
+
+test("a game that has had all its plays offers no other", async () => {
+  const place = await arcade(service);
+  const game = await place.game(HALF, { play_limits: { game_total: 1 } });
+  const player = await place.player();
+  expect((await place.check(game, player)).allowed).toBe(true);
+  await place.play(game, player);
+  expect(await place.check(game, player)).toMatchObject({ allowed: false, code: "game_not_active" });
+});
+
 test("a change of a draft keeps the cost and the limits that it does not name, and a list finds games by them", async () => {
   const place = await arcade(service);
   const cost = { type: "ticket", amount: 5 };

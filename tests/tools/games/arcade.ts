@@ -21,6 +21,7 @@ export function arcadeIn(scenario: Scenario) {
       const { id } = await scenario.call("create_game", {
         name: `Game ${players}`,
         type: "instant_win",
+        draw: "independent",
         ...fields,
       });
       for (const prize of prizes) {

@@ -43,11 +43,70 @@ describe("a link", () => {
     expect((await open(`${share.share_url}x`, PERSON)).status).toBe(404);
   });
 
-  test("dies with its player's data", async () => {
-    const player = await place.player();
+  test.each([
+    ["data", (playerId: string) => place.call("data_deletion", { playerId, propertyId: place.id })],
+    ["self-exclusion", (playerId: string) => place.call("create_self_exclusion", { player_id: playerId })],
+  ])("dies with its player's %s", async (_, end) => {
+    const player = await place.player({ email: `${_}@example.com` });
     const { share } = await link(player, await place.game(HALF));
-    await place.call("data_deletion", { playerId: player, propertyId: place.id, reason: "Asked" });
+    expect((await open(share.share_url, PERSON)).status).toBe(200);
+    await end(player);
     expect((await open(share.share_url, PERSON)).status).toBe(404);
+  });
+
+  test("leads to the casino's own page with the share's id, by which a sign-up is counted", async () => {
+    const house = await arcade(service);
+    const player = await house.player();
+    const game = await house.game(HALF, { name: "Autumn", share_reward: { tickets: 1 } });
+    const shared = (contentType: string, contentId: string) =>
+      house.call("create_share_link", {
+        ...{ playerId: player, propertyId: house.id, network: "x", contentType, contentId },
+      });
+    const before = await shared("game", game);
+    expect(before.warning).toContain("leads nowhere");
+    expect((await open(before.share.share_url, PERSON)).text).not.toContain('class="button"');
+    await house.call("set_property_theme", {
+      name: "Azure Bay",
+      join_url: "https://azure.example/join?from=a#top",
+    });
+    const { share, warning } = await shared("game", game);
+    expect(warning).toBeNull();
+    const page = (await open(share.share_url, PERSON)).text;
+    const [, way] = /<a class="button" href="([^"]+)"[^>]*>Play now</.exec(page)!;
+    const address = new URL(way!.replaceAll("&amp;", "&"));
+    expect(address.href).toBe(`https://azure.example/join?from=a&share=${share.id}#top`);
+    const joined = await house.player();
+    expect(
+      await house.call("record_referral", {
+        ...{ shareId: address.searchParams.get("share"), playerId: joined, propertyId: house.id },
+      }),
+    ).toMatchObject({ counted: true, tickets: 1 });
+  });
+
+  test("shows an offer's name and a campaign's subject, and greets nobody by another one's name", async () => {
+    const house = await arcade(service);
+    const player = await house.player();
+    await house.call("set_property_theme", { join_url: "https://azure.example/join" });
+    const campaign = async (subject: string) =>
+      (await house.call("create_campaign", { name: subject, channel: "email", subject, audience: "all" })).id;
+    const game = await house.game(HALF, { name: "Autumn" });
+    const page = async (contentType: string, contentId: string, language = "en") => {
+      const { share } = await house.call("create_share_link", {
+        ...{ playerId: player, propertyId: house.id, network: "x", contentType, contentId },
+      });
+      const { text } = await service.get(new URL(share.share_url).pathname, {
+        ...{ "User-Agent": PERSON, "X-Api-Key": null, "Accept-Language": language },
+      });
+      return text.replace(/<[^>]+>/g, " ");
+    };
+    expect(await page("offer", "Brunch for two")).toMatch(/Brunch for two.*has shared this with you.*Visit/);
+    expect(await page("campaign", await campaign("Jazz tonight"))).toContain("Jazz tonight");
+    expect(await page("campaign", await campaign("{{ first_name }}, come in"))).not.toContain("first_name");
+    expect(await page("game", game, "de")).toContain("Jetzt spielen");
+    await house.on("end_game", game);
+    const over = await page("game", game, "fr");
+    expect(over).toMatch(/Autumn.*Ce jeu n’est pas en cours.*Aller chez/s);
+    expect(over).not.toContain("Jouer maintenant");
   });
 
   test("is refused for what is not there, and to a player who is barred", async () => {

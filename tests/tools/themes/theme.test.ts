@@ -67,6 +67,7 @@ describe("a theme", () => {
       { logo: "data:image/png;base64,PHNjcmlwdD4=" },
       { logo: `data:image/png;base64,iVBORw0KGgo${"A".repeat(44_000)}` },
       { responsible_gaming_url: "javascript:alert(1)" },
+      { join_url: "http://example.com/join" },
       { light: { brand: "red" } },
       { light: { paint: "#000000" } },
       {},

@@ -105,6 +105,16 @@ describe("a game's page", () => {
     expect(await textOf(await linkOf(player, { gameId: other }))).toContain("Play</button>");
   });
 
+  test("says that a prize waits for its code while the pool is empty, and shows it afterwards", async () => {
+    const pool = await place.call("create_code_pool", { name: "Late codes" });
+    const game = await place.game([{ label: "Show", code_pool_id: pool.id }]);
+    const result = where(await post(`${games}/${game}`, { play: "1" }));
+    expect(await (await post(result)).text()).toContain("The code of this prize is not ready yet");
+    await place.call("add_prize_codes", { poolId: pool.id, codes: ["LATE-1"], propertyId: place.id });
+    expect((await post(result)).status).toBe(303);
+    expect(await textOf(result)).toContain("LATE-1");
+  });
+
   test("speaks the player's language", async () => {
     const id = await place.player({ language: "de" });
     const game = await place.game(ONE, { type: "spin_wheel" });
@@ -295,6 +305,7 @@ describe.runIf(browser)("in a browser", () => {
     const instant = await game("instant_win", { cost: { type: "ticket" }, own_free_entry: true });
     const { play_id } = await place.play(card, player);
     await place.claim(play_id, player);
+    await place.call("set_property_theme", { join_url: "https://example.com/join" });
     const { share } = await place.call("create_share_link", {
       playerId: player,
       network: "whatsapp",
@@ -387,19 +398,6 @@ describe.runIf(browser)("in a browser", () => {
       await page.waitForSelector("[data-next]:not([hidden])");
     });
     expect(await playsOf(game)).toHaveLength(2);
-  });
-
-  test("everything works with scripts off", async () => {
-    const game = await place.game(ONE, { type: "spin_wheel" });
-    await visiting({ ...PHONE, dark: false, scripts: false }, async (page) => {
-      await page.goto(`${games}/${game}`);
-      await page.click("button:has-text('Spin')");
-      await page.waitForURL(/\/plays\//);
-      await page.click("button:has-text('Claim')");
-      expect(await page.textContent(".code")).toMatch(/^[0-9A-Z-]{8,}$/);
-      await page.click("text=Check this draw");
-      expect(await page.textContent("main")).toContain("The service has computed this draw again");
-    });
   });
 
   test("the browser computes the draw itself, and sees a number that was edited", async () => {

@@ -77,6 +77,7 @@ describe("the page", () => {
       clicks_unique: 1,
       clicks_human: 1,
       sent: 1,
+      inbox: { seen: 1, read: 1, clicked: 1, archived: 0 },
     });
     const events = await casino.service.database.db.asProperty(
       casino.service.tenant.id,
@@ -121,6 +122,20 @@ describe("the page", () => {
     expect((await post("mark=pinned&from=message")).headers.get("location")).toContain(first.id);
     expect((await api("", token)).body.items[0]).toMatchObject({ id: first.id, pinned: true });
     expect((await post("mark=clicked")).status).toBe(400);
+  });
+
+  test("counts a message that is archived from the list as seen and opened, and not as read", async () => {
+    const token = await casino.token(await newPlayer("tidy"));
+    const conditions = [{ field: "player_id", operator: "eq", value: "tidy" }];
+    const campaign = await casino.send({ subject: "Away with it", audience: null, conditions });
+    const { items } = (await api("", token)).body;
+    for (let twice = 0; twice < 2; twice += 1) await mark(token, [items[0].id], "archived");
+    expect(await stats(campaign)).toMatchObject({
+      opens_total: 1,
+      opens_human: 1,
+      clicks_unique: 0,
+      inbox: { seen: 1, read: 0, clicked: 0, archived: 1 },
+    });
   });
 
   test("speaks the player's language, and the browser's where that is unknown", async () => {

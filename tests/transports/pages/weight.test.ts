@@ -22,6 +22,7 @@ beforeAll(async () => {
   await place.call("set_property_theme", {
     ...THEMES.noir,
     responsible_gaming_url: "https://example.com/break",
+    join_url: "https://example.com/join",
   });
   const player = await place.player({ first_name: "Ana", language: "fr" });
   const game = await wheel("The anniversary wheel");

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { InboxStats } from "#tools/inbox/figures.ts";
 import { CallStats } from "#tools/voice-calls/figures.ts";
 import { Holdout } from "./holdout.ts";
 
@@ -89,6 +90,7 @@ export const CampaignStats = z.object({
     ),
   holdout: Holdout.nullable(),
   calls: CallStats.nullable().describe("Of a voice campaign; null of others"),
+  inbox: InboxStats.nullable().describe("Of a campaign into the inbox; null of others"),
   by_variant: z
     .record(z.string(), VariantStats)
     .describe("By the id of the variant, in a campaign with ab_test: recipients that have one"),

@@ -1,8 +1,9 @@
 import type { z } from "zod";
 import { identifier, join, sql } from "#db/sql.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
-import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
+import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import { UNCONFIRMED } from "#tools/compliance/frequency.ts";
+import { countMessages } from "#tools/inbox/figures.ts";
 import { countCalls } from "#tools/voice-calls/figures.ts";
 import type { CampaignStats, NoConsent, VariantStats } from "./answer.ts";
 import { compareHoldout } from "./holdout.ts";
@@ -107,6 +108,7 @@ export async function countSends(
     ...(summed as Record<Figure, number>),
     ...compared,
     calls: campaign.channel === "voice" ? await countCalls(context, campaign.id) : null,
+    inbox: sendingChannel(campaign) === "inbox" ? await countMessages(context, campaign.id) : null,
     by_variant: byVariant(groups, campaign.status),
     by_link,
   };
@@ -141,9 +143,9 @@ export async function keptStats(
   { sql, property }: Tenant,
   id: string,
 ): Promise<(CampaignStats & { as_of: string }) | null> {
-  // An older version did not count by variant, the causes of missing consent, redemptions or the holdout.
+  // An older version did not count by variant, the causes of missing consent, redemptions, the holdout, calls or the inbox.
   const [row] = await sql<{ stats: CampaignStats; as_of: string }[]>`
-    select '{"by_variant": {}, "no_consent": null, "redeemed": 0, "theo_uplift": null, "holdout": null, "calls": null}'::jsonb || stats as stats, to_json(stats_at) #>> '{}' as as_of from campaigns
+    select '{"by_variant": {}, "no_consent": null, "redeemed": 0, "theo_uplift": null, "holdout": null, "calls": null, "inbox": null}'::jsonb || stats as stats, to_json(stats_at) #>> '{}' as as_of from campaigns
     where property_id = ${property.id} and id = ${id} and audience_count > ${COUNTED_ANEW}
       and stats_at is not null`;
   return row ? { as_of: row.as_of, ...row.stats } : null;

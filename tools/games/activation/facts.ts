@@ -2,7 +2,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import type { Game } from "#tools/games/game/game.ts";
 import { lawsInForce } from "#tools/games/law/law.ts";
 import { type Prize, prizesOf } from "#tools/games/prize/prize.ts";
-import { themeOf } from "#tools/themes/theme.ts";
+import { shownName, themeOf } from "#tools/themes/theme.ts";
 import { problemsOf } from "./problems.ts";
 import { type PrizeOdds, rulesOf } from "./rules.ts";
 
@@ -25,8 +25,9 @@ export async function factsOf(context: Context, game: Game): Promise<{ facts: Fa
   const laws = await lawsInForce(context, ["free_entry", "registration"]);
   const denominator = prizes.reduce((sum, { weight }) => sum + weight, 0);
   const worth = worthOf(game, prizes);
-  const hasBreak = (await themeOf(context)).responsible_gaming_url !== null;
-  const { errors, warnings } = problemsOf(context, { game, prizes, laws, worth, denominator, hasBreak });
+  const theme = await themeOf(context);
+  const codes = await codesLeft(context);
+  const { errors, warnings } = problemsOf(context, { game, prizes, laws, worth, denominator, theme, codes });
   const odds = prizes.map(({ id, label, kind, value, weight, inventory_total }) => ({
     prize_id: id,
     label,
@@ -47,9 +48,17 @@ export async function factsOf(context: Context, game: Game): Promise<{ facts: Fa
     prizes: odds,
     worth,
     mean_value: denominator > 0 ? mean / denominator : 0,
-    rules_text: rulesOf(context, game, odds, worth),
+    rules_text: rulesOf(context, game, { prizes: odds, worth, casino: shownName(theme, context.property) }),
   };
   return { facts, prizes };
+}
+
+/** The codes that no claim has taken, by pool. */
+async function codesLeft({ sql, property }: Context): Promise<Map<string, number>> {
+  const pools = await sql<{ pool_id: string; free: number }[]>`
+    select pool_id, count(*)::int as free from prize_codes
+    where property_id = ${property.id} and play_id is null group by pool_id`;
+  return new Map(pools.map(({ pool_id, free }) => [pool_id, free]));
 }
 
 function worthOf({ draw }: Game, prizes: readonly Prize[]): number | null {

@@ -4,6 +4,7 @@ import { MOST_WEIGHT } from "#tools/games/draw/odds.ts";
 import type { Game } from "#tools/games/game/game.ts";
 import type { Law } from "#tools/games/law/law.ts";
 import type { Prize } from "#tools/games/prize/prize.ts";
+import type { Theme } from "#tools/themes/theme.ts";
 
 interface Activated {
   game: Game;
@@ -11,8 +12,10 @@ interface Activated {
   laws: readonly Law[];
   worth: number | null;
   denominator: number;
-  /** Whether the property's pages have a link by which a player takes a break. */
-  hasBreak: boolean;
+  /** Addresses of the property's own pages: to take a break, and to join by a shared link. */
+  theme: Pick<Theme, "responsible_gaming_url" | "join_url">;
+  /** The codes that no claim has taken, by pool. */
+  codes: ReadonlyMap<string, number>;
 }
 
 /** The problems that keep a game from going live, and warnings for the person who decides. */
@@ -48,7 +51,7 @@ function deckProblems({ game, prizes, denominator }: Activated): string[] {
     ),
     ...unlike.map(
       ({ label, weight }) =>
-        `In a deck the prize ${JSON.stringify(label)} has as many as its weight: ${weight}.`,
+        `In a deck the prize ${JSON.stringify(label)} has as many as its weight: ${weight}. Leave inventory_total out, or set draw to independent.`,
     ),
   ];
 }
@@ -72,24 +75,32 @@ function freeEntryProblems({ game, laws }: Activated): string[] {
   ];
 }
 
-function warningsOf({ game, prizes, laws, worth, hasBreak }: Activated): string[] {
+function warningsOf(activated: Activated): string[] {
+  const { game, prizes, laws, worth, theme } = activated;
   const registrations = laws.filter(
     ({ kind, state }) => kind === "registration" && !game.void_in.includes(state ?? ""),
   );
-  const total = worth === null ? "without a limit" : `${worth} dollars`;
+  const total =
+    worth === null ? "The worth of the prizes has no limit" : `The prizes are worth ${worth} dollars`;
   return [
     ...registrations.flatMap(({ country, state, amount, source_note }) =>
       worth === null || worth > amount!
         ? [
-            `The prizes are worth ${total}: ${state ?? country} may ask for a registration above ${amount}. ${source_note ?? ""}`.trim(),
+            `${total}: ${state ?? country} may ask for a registration above ${amount}. ${source_note ?? ""}`.trim(),
           ]
         : [],
     ),
-    ...(hasBreak
-      ? []
-      : [
+    ...(theme.responsible_gaming_url === null
+      ? [
           "The pages of this game show players no link to take a break or exclude themselves, because the property has no address for it: set responsible_gaming_url by set_property_theme.",
-        ]),
+        ]
+      : []),
+    ...(game.share_reward && theme.join_url === null
+      ? [
+          "Shared links of this game lead nowhere, because the property has no address for people who join: set join_url by set_property_theme.",
+        ]
+      : []),
+    ...poolWarnings(activated),
     ...(game.odds_published ? [] : ["The odds are not published: players cannot check them."]),
     ...(prizes.some(({ kind, inventory_total }) => kind !== "no_prize" && inventory_total === null) &&
     game.draw !== "deck"
@@ -97,4 +108,18 @@ function warningsOf({ game, prizes, laws, worth, hasBreak }: Activated): string[
       : []),
     "The rows of list_game_laws are defaults. Have counsel check them and the rules.",
   ];
+}
+
+/** A winner whose pool is empty waits for a code. */
+function poolWarnings({ game, prizes, codes }: Activated): string[] {
+  return prizes.flatMap(({ label, code_pool_id, weight, inventory_total }) => {
+    if (code_pool_id === null) return [];
+    const left = codes.get(code_pool_id) ?? 0;
+    const most = game.draw === "deck" ? weight : inventory_total;
+    if (most !== null && left >= most) return [];
+    const wanted = most === null ? "any number" : String(most);
+    return [
+      `The pool of ${JSON.stringify(label)} has ${left} codes for ${wanted} of them: fill it by add_prize_codes, or winners wait for their code.`,
+    ];
+  });
 }

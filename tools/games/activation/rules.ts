@@ -23,25 +23,22 @@ const TYPE_NAMES: Record<Game["type"], string> = {
 export function rulesOf(
   { property }: Context,
   game: Game,
-  prizes: readonly PrizeOdds[],
-  worth: number | null,
+  { prizes, worth, casino }: { prizes: readonly PrizeOdds[]; worth: number | null; casino: string },
 ): string {
   const age = Math.max(game.min_age ?? 0, property.min_age);
   const day = (time: string | null) => time && timeIn(game.reset_timezone ?? property.timezone, time);
-  const sponsor = game.sponsor ?? property.legal_name ?? property.name;
+  const sponsor = game.sponsor ?? property.legal_name ?? casino;
   return [
     `Rules of ${game.name}, ${TYPE_NAMES[game.type]}`,
     `Sponsor: ${sponsor}${property.postal_address ? `, ${property.postal_address}` : ""}.`,
     `Dates: from ${day(game.starts_at) ?? "the activation"} to ${day(game.ends_at) ?? "the sponsor's end of the game"}.`,
-    `Who may play: players of ${property.name} who are ${age} or older${game.segment_id ? " and whom the sponsor has invited" : ""}. Players who have excluded themselves cannot play, claim or win.`,
+    `Who may play: players of ${casino} who are ${age} or older${game.segment_id ? " and whom the sponsor has invited" : ""}. Players who have excluded themselves cannot play, claim or win.`,
     ...(game.void_in.length > 0 ? [`Void in ${game.void_in.join(", ")} and where the law forbids it.`] : []),
     `Entry: ${entryOf(game)}`,
     `Limits: ${limitsOf(game, property.timezone)}`,
     `Prizes${worth === null ? "" : `, ${counted(worth, "dollar")} in all`}:`,
     ...prizes.map(prizeLine(game)),
-    ...(game.out_of_stock === "redistribute"
-      ? ["Where a drawn prize is gone, another one is drawn by the weights that are left."]
-      : ["Where a drawn prize is gone, the play wins nothing, so that the odds of the others stay true."]),
+    stockOf(game, prizes),
     `The draw: ${drawOf(game)}`,
     "A prize is claimed by its winner and redeemed once, with its code. It is not exchanged. Taxes are the winner's own.",
   ].join("\n");
@@ -76,6 +73,16 @@ function limitsOf({ play_limits: limits, reset_timezone }: Game, zone: string): 
     limits.game_total && `${counted(limits.game_total, "play")} in all`,
   ].filter(Boolean);
   return named.length > 0 ? `${named.join(", ")}.` : "none.";
+}
+
+function stockOf({ draw, out_of_stock }: Game, prizes: readonly PrizeOdds[]): string {
+  if (draw === "deck") {
+    const tickets = prizes.reduce((sum, { weight }) => sum + weight, 0);
+    return `Tickets: ${tickets.toLocaleString("en-US")} in all. Each is drawn once, and the game is over with the last one.`;
+  }
+  return out_of_stock === "redistribute"
+    ? "Where a drawn prize is gone, another one is drawn by the weights that are left."
+    : "Where a drawn prize is gone, the play wins nothing, so that the odds of the others stay true.";
 }
 
 const prizeLine =

@@ -59,9 +59,9 @@ export const columns = {
   draw: drafted(
     z
       .enum(DRAWS)
-      .default("independent")
+      .optional()
       .describe(
-        "independent: each play is drawn by the weights. deck: the weights are numbers of tickets, each drawn once in a committed order",
+        "independent: each play is drawn by the weights. deck: the weights are numbers of tickets, each drawn once in a committed order. Default: deck for a scratch_card and an instant_win, independent for the others",
       ),
   ),
   status: readable(z.enum(STATUSES), { concise: true }),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Fault, toFault } from "#runtime/faults.ts";
+import { Fault, toFault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { commitmentOf, openMaster, playSeed } from "#tools/games/draw/seeds.ts";
 import type { Game } from "#tools/games/game/game.ts";
@@ -28,6 +28,7 @@ export async function checkPlay(context: Context, game: Game, player: Entrant): 
     await checkEligible(context, game, player);
     checkActive(game, standing.moment);
     wayIn(game, standing);
+    await checkLeft(context, game);
   });
   return {
     allowed: refusal === null,
@@ -38,6 +39,19 @@ export async function checkPlay(context: Context, game: Game, player: Entrant): 
     nonce: standing.nonce + 1,
     next_seed_hash: await commitment(context, game, player.id, standing),
   };
+}
+
+/** Throws `game_not_active` once all tickets of a deck are drawn, or all plays of the game are played. */
+async function checkLeft({ sql, property }: Context, { id, draw, odds, play_limits }: Game): Promise<void> {
+  const most = play_limits.game_total;
+  if (draw !== "deck" && most === undefined) return;
+  const [counts] = await sql<{ plays: number; next_ticket: number }[]>`
+    select plays, next_ticket from game_counts where property_id = ${property.id} and game_id = ${id}`;
+  if (!counts) return;
+  if (draw === "deck" && counts.next_ticket >= odds!.denominator)
+    throw new Fault("game_not_active", { message: "All tickets of the game are drawn." });
+  if (most !== undefined && counts.plays >= most)
+    throw new Fault("game_not_active", { message: `The game has had its ${most} plays.` });
 }
 
 async function refusalOf(check: () => Promise<void>): Promise<Fault | null> {

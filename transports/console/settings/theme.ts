@@ -23,7 +23,7 @@ export async function themePage(desk: Desk, again?: Filled, logoFault?: Fault): 
       ? formOf(desk, {
           action: `${PART}/theme`,
           filled,
-          content: html`<div class="row">${input(filled, { name: "name", label: say().settings.nameAtTheTop, most: 80, hint: say().general.emptyThePropertys })}${select(filled, { name: "language", label: say().settings.language, options: languages, hint: say().settings.forPlayersWhoseOwnNot })}${input(filled, { name: "responsible_gaming_url", label: say().settings.pageToTakeBreak, type: "url", most: 2000 })}</div>${colors(filled, "light", say().settings.byDay)}${colors(filled, "dark", say().settings.inDarkMode)}<div class="acts"><button>${say().settings.saveTheTheme}</button></div>`,
+          content: html`<div class="row">${input(filled, { name: "name", label: say().settings.nameAtTheTop, most: 80, hint: say().general.emptyThePropertys })}${select(filled, { name: "language", label: say().settings.language, options: languages, hint: say().settings.forPlayersWhoseOwnNot })}${input(filled, { name: "responsible_gaming_url", label: say().settings.pageToTakeBreak, type: "url", most: 2000 })}${input(filled, { name: "join_url", label: say().settings.pageToJoin, type: "url", most: 2000, hint: say().settings.sharedLinksLeadThere })}</div>${colors(filled, "light", say().settings.byDay)}${colors(filled, "dark", say().settings.inDarkMode)}<div class="acts"><button>${say().settings.saveTheTheme}</button></div>`,
         })
       : html`<p>${say().settings.managerChangesTheme}</p>`
   }${logoSection(desk, theme, logoFault)}`;
@@ -40,6 +40,7 @@ export function saveTheme(desk: Desk): Promise<Response> {
         name: form.get("name")?.trim() || null,
         language: form.get("language") ?? "en",
         responsible_gaming_url: form.get("responsible_gaming_url")?.trim() || null,
+        join_url: form.get("join_url")?.trim() || null,
         light: side("light"),
         dark: side("dark"),
       });

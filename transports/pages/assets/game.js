@@ -3,6 +3,7 @@ const form = document.querySelector("[data-play]");
 const stage = document.querySelector("[data-stage]");
 const result = document.querySelector("[data-result]");
 const next = document.querySelector("[data-next]");
+const again = document.querySelector("[data-again]");
 const reveal = document.querySelector("[data-reveal]");
 const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
 
@@ -120,6 +121,7 @@ async function play(event) {
   document.querySelector("[data-left]").textContent = outcome.left;
   next.href = outcome.url;
   next.hidden = false;
+  again.hidden = !outcome.again;
   result.focus();
 }
 

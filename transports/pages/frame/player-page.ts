@@ -1,7 +1,7 @@
 import { html } from "hono/html";
 import type { Property } from "#runtime/operation/property.ts";
 import { themePaths } from "#tools/themes/paths.ts";
-import type { Theme } from "#tools/themes/theme.ts";
+import { shownName, type Theme } from "#tools/themes/theme.ts";
 import type { Speech } from "#transports/pages/words/words.ts";
 import { type Html, type Page, respond } from "./page.ts";
 
@@ -20,10 +20,11 @@ interface Content extends Omit<Page, "title" | "language" | "theme" | "body"> {
 }
 
 /** A page that a player sees: the casino's bar at the top, its legal footer at the bottom. */
-export function playerPage({ property, theme, speech }: House, page: Content): Promise<Response> {
+export function playerPage(house: House, page: Content): Promise<Response> {
+  const { property, theme, speech } = house;
   const { heading, content, form = "card", ...rest } = page;
   const { style, logo } = themePaths(property.id, theme);
-  const name = theme.name ?? property.name;
+  const name = shownName(theme, property);
   const title = form === "card" ? html`<h1>${heading}</h1>` : "";
   const body = html`<a class="skip" href="#content">${speech.say("skip")}</a><header class="bar"><p>${
     logo ? html`<img src="${logo}" alt="" height="36">` : ""

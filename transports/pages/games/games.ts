@@ -7,7 +7,7 @@ import { mountPlayerLink, type PageVisit } from "#transports/pages/player/player
 import type { Mounting } from "#transports/pages/player/visit.ts";
 import { listOf } from "./list.ts";
 import { play, showPlace } from "./place.ts";
-import { claim, showPlay } from "./play.ts";
+import { claim, placeNow, showPlay } from "./play.ts";
 import { showProof } from "./proof.ts";
 import { enterFree, showFreeEntry, showRules } from "./rules.ts";
 
@@ -42,11 +42,10 @@ async function showList(visit: PageVisit): Promise<Response> {
   });
 }
 
-async function placeOf({ c, run }: PageVisit): Promise<Place> {
-  const gameId = c.req.param("id") ?? "";
+async function placeOf(visit: PageVisit): Promise<Place> {
+  const gameId = visit.c.req.param("id") ?? "";
   if (!isUuid(gameId)) throw noSuch("game", gameId);
-  const { places } = await run<{ places: Place[] }>("show_games", { gameId });
-  return places[0]!;
+  return placeNow(visit, gameId);
 }
 
 const REFUSALS: Readonly<Record<string, readonly ["not_for_you" | "game_gone", number]>> = {

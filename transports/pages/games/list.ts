@@ -1,5 +1,6 @@
 import { html } from "hono/html";
 import type { Place } from "#tools/game-pages/show-games.ts";
+import { shownName } from "#tools/themes/theme.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import type { PageVisit } from "#transports/pages/player/player-link.ts";
 import { emblemOf } from "./stage.ts";
@@ -8,7 +9,7 @@ import { emblemOf } from "./stage.ts";
 export function listOf(visit: PageVisit, places: readonly Place[]): Html {
   const { say } = visit.speech;
   if (places.length === 0) {
-    return html`<div class="head"><h1>${say("games")}</h1></div><div class="empty"><h2>${say("games_empty")}</h2><p class="soft">${say("games_empty_help", { name: visit.theme.name ?? visit.property.name })}</p></div>`;
+    return html`<div class="head"><h1>${say("games")}</h1></div><div class="empty"><h2>${say("games_empty")}</h2><p class="soft">${say("games_empty_help", { name: shownName(visit.theme, visit.property) })}</p></div>`;
   }
   return html`<div class="head"><h1>${say("games")}</h1></div><ul class="games">${places.map((place) => row(visit, place))}</ul>`;
 }

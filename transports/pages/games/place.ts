@@ -5,17 +5,10 @@ import { readForm } from "#transports/pages/frame/form.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { playerPage } from "#transports/pages/frame/player-page.ts";
 import type { PageVisit } from "#transports/pages/player/player-link.ts";
-import type { Word } from "#transports/pages/words/en.ts";
+import { BUTTONS } from "./buttons.ts";
 import { leftOf } from "./list.ts";
-import { outcomeOf } from "./play.ts";
+import { outcomeOf, placeNow } from "./play.ts";
 import { stageOf } from "./stage.ts";
-
-const BUTTONS: Readonly<Record<Place["game"]["type"], Word>> = {
-  spin_wheel: "spin",
-  scratch_card: "scratch",
-  mystery_box: "open_box",
-  instant_win: "play_now",
-};
 
 /** The page of a game: what it looks like, its button, and the player's last plays. */
 export function showPlace(visit: PageVisit, place: Place): Promise<Response> {
@@ -40,7 +33,7 @@ export function showPlace(visit: PageVisit, place: Place): Promise<Response> {
 }
 
 function form({ speech: { say } }: PageVisit, { game, check }: Place, home: string): Html {
-  return html`<form method="post" action="${home}" data-play><input type="hidden" name="play" value="${check.nonce}"><button>${say(BUTTONS[game.type])}</button><button type="button" class="quiet" data-reveal hidden>${say("reveal")}</button><details class="fair"><summary>${say("fair")}</summary><p>${say("fair_help")}</p><p class="hash"><code>${check.next_seed_hash ?? ""}</code></p><label for="seed">${say("fair_word")}</label><input id="seed" name="seed" maxlength="60" autocomplete="off"></details></form><a class="button" data-next hidden href="${home}">${say("see_result")}</a>`;
+  return html`<form method="post" action="${home}" data-play><input type="hidden" name="play" value="${check.nonce}"><button>${say(BUTTONS[game.type].first)}</button><button type="button" class="quiet" data-reveal hidden>${say("reveal")}</button><details class="fair"><summary>${say("fair")}</summary><p>${say("fair_help")}</p><p class="hash"><code>${check.next_seed_hash ?? ""}</code></p><label for="seed">${say("fair_word")}</label><input id="seed" name="seed" maxlength="60" autocomplete="off"></details></form><a class="button" data-next hidden href="${home}">${say("see_result")}</a><a class="button quiet" data-again hidden href="${home}">${say(BUTTONS[game.type].again)}</a>`;
 }
 
 function closed({ speech: { say } }: PageVisit, { check }: Place): Html {
@@ -75,7 +68,8 @@ export async function play(visit: PageVisit, { game, check, plays }: Place): Pro
     if (!asksData || playId === undefined) return seeOther(next);
     const now = await placeNow(visit, game.id);
     const left = leftOf(now.check, visit.speech.say);
-    return Response.json({ ...(await outcomeOf(visit, playId)), left, url: next }, { headers: UNSEEN });
+    const outcome = { ...(await outcomeOf(visit, playId)), left, again: now.check.allowed, url: next };
+    return Response.json(outcome, { headers: UNSEEN });
   } catch (error) {
     if (toFault(error).status >= 500 || toFault(error).status === 429) throw error;
     // The game's page says why.
@@ -91,11 +85,6 @@ async function playOnce(visit: PageVisit, input: { gameId: string; nonce: number
     if (toFault(error).code !== "conflict") throw error;
     return played((await placeNow(visit, input.gameId)).plays, input.nonce);
   }
-}
-
-async function placeNow({ run }: PageVisit, gameId: string): Promise<Place> {
-  const { places } = await run<{ places: Place[] }>("show_games", { gameId });
-  return places[0]!;
 }
 
 const played = (plays: Place["plays"], number: number) => plays.find(({ nonce }) => nonce === number)?.id;

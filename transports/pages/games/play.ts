@@ -2,10 +2,12 @@ import { html } from "hono/html";
 import { isUuid } from "#db/text.ts";
 import { noSuch, toFault } from "#runtime/faults.ts";
 import type { GamePlay } from "#tools/game-pages/show-game-play.ts";
+import type { Place } from "#tools/game-pages/show-games.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { playerPage } from "#transports/pages/frame/player-page.ts";
 import type { PageVisit } from "#transports/pages/player/player-link.ts";
 import type { Word } from "#transports/pages/words/en.ts";
+import { BUTTONS } from "./buttons.ts";
 
 /** The outcome of a play in words, and the place where the wheel stops: a position among the prizes, or none. */
 export interface PlayOutcome {
@@ -20,6 +22,12 @@ export async function outcomeOf(visit: PageVisit, playId: string): Promise<PlayO
   return { ...wordsOf(visit, shown), won: shown.prize !== null, position: shown.position };
 }
 
+/** The game as it stands for the player now. */
+export async function placeNow({ run }: PageVisit, gameId: string): Promise<Place> {
+  const { places } = await run<{ places: Place[] }>("show_games", { gameId });
+  return places[0]!;
+}
+
 /** The play of the address; it belongs to the player and to the game of the address. */
 export async function playOf({ c, run }: PageVisit): Promise<GamePlay> {
   const playId = c.req.param("play") ?? "";
@@ -31,15 +39,28 @@ export async function playOf({ c, run }: PageVisit): Promise<GamePlay> {
 
 /** The page of a play: it stays, however often it is loaded. */
 export async function showPlay(visit: PageVisit): Promise<Response> {
-  const shown = await playOf(visit);
+  return playPage(visit, await playOf(visit));
+}
+
+async function playPage(visit: PageVisit, shown: GamePlay, said?: string): Promise<Response> {
   const { say } = visit.speech;
   const { game, play, prize } = shown;
   const { title, text } = wordsOf(visit, shown);
   const home = `${visit.here}/${game.id}`;
-  const content = html`<p class="back"><a href="${home}">${game.name}</a></p><article class="game"><h1>${title}</h1>${text === "" ? "" : html`<p class="lead">${text}</p>`}${
+  const content = html`<p class="back"><a href="${home}">${game.name}</a></p><article class="game"><h1>${title}</h1>${said ? html`<p class="said" role="status">${said}</p>` : ""}${text === "" ? "" : html`<p class="lead">${text}</p>`}${
     prize ? ticket(visit, shown, home) : ""
-  }<a class="${prize ? "button quiet" : "button"}" href="${home}">${say("back_to_game")}</a><nav class="links" aria-label="${say("rules")}"><a href="${home}/plays/${play.id}/proof">${say("check_draw")}</a><a href="${home}/rules">${say("rules")}</a></nav></article>`;
+  }<a class="${prize ? "button quiet" : "button"}" href="${home}">${say((await isOpen(visit, game.id)) ? BUTTONS[game.type].again : "back_to_game")}</a><nav class="links" aria-label="${say("rules")}"><a href="${home}/plays/${play.id}/proof">${say("check_draw")}</a><a href="${home}/rules">${say("rules")}</a></nav></article>`;
   return playerPage(visit, { heading: title, content, form: "list", styles: ["games.css", "play.css"] });
+}
+
+/** Whether the player may play once more. A play stays shown where its game is not open to the player any more. */
+async function isOpen(visit: PageVisit, gameId: string): Promise<boolean> {
+  try {
+    return (await placeNow(visit, gameId)).check.allowed;
+  } catch (error) {
+    if (toFault(error).code === "not_eligible") return false;
+    throw error;
+  }
 }
 
 function wordsOf({ speech: { say } }: PageVisit, { play, prize }: GamePlay): { title: string; text: string } {
@@ -84,8 +105,10 @@ export async function claim(visit: PageVisit): Promise<Response> {
   try {
     await run("claim_game_prize", { playId: play.id });
   } catch (error) {
-    // The play's page says how it stands.
     if (toFault(error).code !== "conflict") throw error;
+    // The play's page says how it stands, but for a pool without a code.
+    const now = await playOf(visit);
+    if (now.play.status === "revealed") return playPage(visit, now, visit.speech.say("no_code"));
   }
   const location = `${here}/${game.id}/plays/${play.id}`;
   c.header("cache-control", "no-store");

@@ -42,7 +42,7 @@ function wheel(labels: readonly string[]): Html {
   const names = labels.map((label, index) => {
     const turn = ((index + 0.5) * 360) / labels.length;
     const text = label.length > MOST_LETTERS ? `${label.slice(0, MOST_LETTERS - 1).toWellFormed()}…` : label;
-    return html`<text class="t${index % COLOURS}" transform="rotate(${turn - 90} ${CENTRE} ${CENTRE})" x="${CENTRE + RADIUS - 12}" y="${CENTRE}" text-anchor="end" dominant-baseline="central">${text}</text>`;
+    return html`<text class="t${colourOf(index, labels.length)}" transform="rotate(${turn - 90} ${CENTRE} ${CENTRE})" x="${CENTRE + RADIUS - 12}" y="${CENTRE}" text-anchor="end" dominant-baseline="central">${text}</text>`;
   });
   return html`<div class="stage wheel" data-stage="wheel" data-slices="${labels.length}"><svg viewBox="0 0 320 320" role="img" aria-label="${labels.join(", ")}"><g data-wheel>${slices(labels.length)}${names}</g><circle class="hub" cx="${CENTRE}" cy="${CENTRE}" r="20"/><path class="pin" d="M148 2h24l-12 26z"/></svg></div>`;
 }
@@ -51,10 +51,14 @@ function slices(count: number): Html[] {
   if (count < 2) return [html`<circle class="s0" cx="${CENTRE}" cy="${CENTRE}" r="${RADIUS}"/>`];
   return Array.from({ length: count }, (_, index) => {
     const [from, to] = [pointAt(index / count), pointAt((index + 1) / count)];
-    // Neighbours differ, also the last and the first.
-    const colour = index === count - 1 && index % COLOURS === 0 ? 2 : index % COLOURS;
-    return html`<path class="s${colour}" d="M${CENTRE} ${CENTRE}L${from}A${RADIUS} ${RADIUS} 0 0 1 ${to}Z"/>`;
+    return html`<path class="s${colourOf(index, count)}" d="M${CENTRE} ${CENTRE}L${from}A${RADIUS} ${RADIUS} 0 0 1 ${to}Z"/>`;
   });
+}
+
+/** Of the six, 0 and 4 look the same. Neighbours differ, also the last and the first. */
+function colourOf(index: number, count: number): number {
+  const colour = index % COLOURS;
+  return index === count - 1 && (colour === 0 || colour === 4) ? 2 : colour;
 }
 
 function pointAt(share: number): string {

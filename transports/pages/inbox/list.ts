@@ -1,5 +1,6 @@
 import { html } from "hono/html";
 import type { Folder, Inbox, InboxItem } from "#tools/inbox/inbox.ts";
+import { shownName } from "#tools/themes/theme.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import type { PageVisit } from "#transports/pages/player/player-link.ts";
 
@@ -38,7 +39,7 @@ function folders({ speech: { say }, here }: PageVisit, current: Folder): Html {
 
 function empty({ speech: { say }, property, theme }: PageVisit, folder: Folder): Html {
   const isInbox = folder === "inbox";
-  const name = theme.name ?? property.name;
+  const name = shownName(theme, property);
   return html`<div class="empty"><p class="mark" aria-hidden="true"></p><h2>${say(isInbox ? "inbox_empty" : "archive_empty")}</h2><p class="soft">${say(
     isInbox ? "inbox_empty_help" : "archive_empty_help",
     { name },

@@ -46,8 +46,8 @@ export async function answerMessageLink(
     const link = await openLink(mounting, c, requestId);
     return link ? await answer(link, c) : await unknownLink(speechOf(accepted));
   } catch (error) {
-    const { status } = loggedFault(service.log, error, { path, requestId });
-    return status === 404 ? unknownLink(speechOf(accepted)) : failedPage(speechOf(accepted), status);
+    const fault = loggedFault(service.log, error, { path, requestId });
+    return fault.status === 404 ? unknownLink(speechOf(accepted)) : failedPage(speechOf(accepted), fault);
   }
 }
 

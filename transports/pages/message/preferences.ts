@@ -1,6 +1,7 @@
 import { html } from "hono/html";
 import { readUnsubscribeToken } from "#tools/preferences/links.ts";
 import { CONSENT_TEXTS, type Preference } from "#tools/preferences/preferences.ts";
+import { shownName } from "#tools/themes/theme.ts";
 import type { HttpContext } from "#transports/http/handlers.ts";
 import { readForm } from "#transports/pages/frame/form.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
@@ -66,7 +67,7 @@ function changesOf(form: URLSearchParams, before: Preference[]): { off: Channel[
 
 function preferencesPage(holder: Holder, preferences: Preference[], notice?: string): Promise<Response> {
   const { say } = holder.speech;
-  const { name } = holder.property;
+  const name = shownName(holder.theme, holder.property);
   const anyOn = preferences.some(({ on }) => on);
   const canSave = anyOn || preferences.some(({ can_turn_on }) => can_turn_on);
   return playerPage(holder, {

@@ -38,7 +38,7 @@ export function mountTracking({ app, control, service }: Mounting, opens: OpenCo
     const target = token.url ?? known.get(key) ?? null;
     const url = await follow(service, property, token, { target, counted, machine: machineOf(c) });
     if (url === null) return noLink(c);
-    if (url === undefined) return failedPage(speechOf(c.req.header("accept-language")), 503);
+    if (url === undefined) return failedPage(speechOf(c.req.header("accept-language")), { status: 503 });
     if (token.url === null) {
       if (known.size >= MAX_KNOWN) known.clear();
       known.set(key, url);

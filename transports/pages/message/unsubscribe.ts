@@ -1,6 +1,7 @@
 import { html } from "hono/html";
 import type { Preference } from "#tools/preferences/preferences.ts";
 import { isErased, isUnsubscribed } from "#tools/preferences/unsubscribe.ts";
+import { shownName } from "#tools/themes/theme.ts";
 import { playerPage } from "#transports/pages/frame/player-page.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
 import { type MessageLink, mountMessageLink } from "./message-link.ts";
@@ -29,7 +30,7 @@ export function mountUnsubscribe(mounting: Mounting): void {
 /** Records nothing: the erasure barred the address, and the link no longer knows it. */
 function erasedPage(link: MessageLink): Promise<Response> {
   const { say } = link.speech;
-  const { name } = link.property;
+  const name = shownName(link.theme, link.property);
   return playerPage(link, {
     heading: say("erased"),
     content: html`<p>${say("erased_help", { name })}</p><p class="soft">${say("erased_more", { name })}</p>`,
@@ -40,7 +41,7 @@ function askPage(link: MessageLink): Promise<Response> {
   const { say } = link.speech;
   return playerPage(link, {
     heading: say("unsubscribe_ask"),
-    content: html`<p>${say("unsubscribe_ask_help", { name: link.property.name })}</p><form method="post"><button type="submit">${say("unsubscribe")}</button></form><p class="soft"><a href="/preferences/${link.token}">${say("unsubscribe_choose")}</a></p>`,
+    content: html`<p>${say("unsubscribe_ask_help", { name: shownName(link.theme, link.property) })}</p><form method="post"><button type="submit">${say("unsubscribe")}</button></form><p class="soft"><a href="/preferences/${link.token}">${say("unsubscribe_choose")}</a></p>`,
   });
 }
 
@@ -48,6 +49,6 @@ function donePage(link: MessageLink): Promise<Response> {
   const { say } = link.speech;
   return playerPage(link, {
     heading: say("unsubscribed"),
-    content: html`<p>${say("unsubscribed_help", { name: link.property.name })}</p><p class="soft">${say("unsubscribed_more")} <a href="/preferences/${link.token}">${say("unsubscribed_preferences")}</a></p>`,
+    content: html`<p>${say("unsubscribed_help", { name: shownName(link.theme, link.property) })}</p><p class="soft">${say("unsubscribed_more")} <a href="/preferences/${link.token}">${say("unsubscribed_preferences")}</a></p>`,
   });
 }

@@ -48,8 +48,8 @@ export async function answerVisit(
     const speech = speechOf(visit.player.language, accepted, visit.theme.language);
     return await answer({ ...visit, speech, c, here: `${PLAYER_PAGES[to].path}/${token}` });
   } catch (error) {
-    const { status } = loggedFault(mounting.service.log, error, { path: to, requestId: randomUUID() });
-    return status === 404 ? unknownLink(speechOf(accepted)) : failedPage(speechOf(accepted), status);
+    const fault = loggedFault(mounting.service.log, error, { path: to, requestId: randomUUID() });
+    return fault.status === 404 ? unknownLink(speechOf(accepted)) : failedPage(speechOf(accepted), fault);
   }
 }
 
@@ -58,7 +58,11 @@ export function unknownLink({ say, ...rest }: Speech): Promise<Response> {
   return strangerPage({ say, ...rest }, page);
 }
 
-export function failedPage({ say, ...rest }: Speech, status: number): Promise<Response> {
-  const text = say(status === 429 ? "failed_tomorrow" : "failed_minute");
+/** Limits of a minute end in one, and those of a day tomorrow. */
+export function failedPage(
+  { say, ...rest }: Speech,
+  { status, retryAfter = 60 }: { status: number; retryAfter?: number | undefined },
+): Promise<Response> {
+  const text = say(retryAfter > 60 ? "failed_tomorrow" : "failed_minute");
   return strangerPage({ say, ...rest }, { heading: say("failed"), text, status });
 }

@@ -2,6 +2,7 @@ import { html } from "hono/html";
 import { loggedFault } from "#runtime/faults.ts";
 import { asObject } from "#runtime/operation/input.ts";
 import type { PushState } from "#tools/push/push-page.ts";
+import { shownName } from "#tools/themes/theme.ts";
 import { readBody, readJson } from "#transports/http/body.ts";
 import { WORKER_PATH } from "#transports/pages/frame/assets.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
@@ -50,7 +51,7 @@ async function stop(visit: PageVisit): Promise<Response> {
 
 /** iPhones give notifications to pages on the Home Screen alone, and only with a manifest. */
 async function manifest({ property, theme, here, speech }: PageVisit): Promise<Response> {
-  const name = theme.name ?? property.name;
+  const name = shownName(theme, property);
   const body = {
     name,
     short_name: name.slice(0, 30),
@@ -67,7 +68,7 @@ async function manifest({ property, theme, here, speech }: PageVisit): Promise<R
 function pushPage(visit: PageVisit, state: PushState, notice?: string): Promise<Response> {
   const { speech, property, theme, here } = visit;
   const { say } = speech;
-  const name = theme.name ?? property.name;
+  const name = shownName(theme, property);
   const said = notice ? html`<p class="said" role="status">${notice}</p>` : "";
   if (!state.allowed) {
     return playerPage(visit, { heading: say("push"), content: html`${said}<p>${say("push_barred")}</p>` });

@@ -1,14 +1,14 @@
 import { html } from "hono/html";
 import { writeAsService } from "#runtime/funnel/system-work.ts";
 import { networkOf } from "#runtime/limits/rate-limit.ts";
-import { openShare, readShareToken } from "#tools/shares/links.ts";
-import { themeOf } from "#tools/themes/theme.ts";
+import { openShare, readShareToken, type SharedThing } from "#tools/shares/links.ts";
+import { shownName, themeOf } from "#tools/themes/theme.ts";
 import { isMachine } from "#tools/tracking/engagement.ts";
 import { ADDRESS_LIMIT, addressOf } from "#transports/http/admission.ts";
-import { playerPage } from "#transports/pages/frame/player-page.ts";
+import { type House, playerPage } from "#transports/pages/frame/player-page.ts";
 import { tokenOf, unknownLink } from "#transports/pages/player/player-link.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
-import { speechOf } from "#transports/pages/words/words.ts";
+import { type Speech, speechOf } from "#transports/pages/words/words.ts";
 
 /** Mounts the page behind a shared link. It changes nothing but counts. */
 export function mountShares({ app, control, service }: Mounting): void {
@@ -28,14 +28,34 @@ export function mountShares({ app, control, service }: Mounting): void {
     const { thing, theme } = opened;
     if (!thing) return unknownLink(speechOf(accepted));
     const speech = speechOf(accepted, theme.language);
-    return playerPage(
-      { property, theme, speech },
-      {
-        heading: thing.title,
-        content: html`<p>${thing.text}</p>`,
-        card: { ...thing, site: theme.name ?? property.name },
-        headers: { "x-robots-tag": "noindex" },
-      },
-    );
+    return sharePage({ property, theme, speech }, thing, token.shareId);
   });
+}
+
+/** The words of the thing, and the way on to the casino's own page for people who join. */
+function sharePage(house: House, thing: SharedThing, shareId: string): Promise<Response> {
+  const { property, theme, speech } = house;
+  const name = shownName(theme, property);
+  const title = thing.title ?? name;
+  const text = thing.text ?? textOf(thing, speech, name);
+  const way = theme.join_url === null ? null : joinAddress(theme.join_url, shareId);
+  const words = thing.kind === "game" ? speech.say("share_play") : speech.say("share_visit", { name });
+  return playerPage(house, {
+    heading: title,
+    content: html`<p>${text}</p>${way ? html`<a class="button" href="${way}" rel="noreferrer">${words}</a>` : ""}`,
+    card: { title, text, site: name },
+    headers: { "x-robots-tag": "noindex" },
+  });
+}
+
+function textOf({ kind }: SharedThing, { say }: Speech, name: string): string {
+  if (kind === "over") return say("share_over");
+  return say(kind === "game" ? "share_game" : "shared", { name });
+}
+
+/** The casino's page with the share's id, by which it calls record_referral after a sign-up. */
+function joinAddress(url: string, shareId: string): string {
+  const address = new URL(url);
+  address.searchParams.set("share", shareId);
+  return address.href;
 }

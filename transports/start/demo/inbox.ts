@@ -43,6 +43,7 @@ const MESSAGES = [
 export async function fillInboxes(propertyId: string, run: RunOperation): Promise<void> {
   await run("set_property_theme", {
     responsible_gaming_url: "https://demo-casino.example/take-a-break",
+    join_url: "https://demo-casino.example/join",
     light: { ground: "#f4efe6", brand: "#12463c", accent: "#8a5a00" },
     dark: { ground: "#0d1513", paper: "#16211e", brand: "#7fd1b9", on_brand: "#06201a", accent: "#e8c06a" },
   });

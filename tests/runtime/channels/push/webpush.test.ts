@@ -1,4 +1,5 @@
 import { createECDH } from "node:crypto";
+import { createRequire } from "node:module";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import provider from "#runtime/channels/push/webpush.ts";
 import { type Browser, decrypt, openPushService } from "../../../support/servers/push-service.ts";
@@ -40,18 +41,44 @@ const answering = (status: number, headers: Record<string, string> = {}): Browse
   return browser;
 };
 
+const bytes = (text: string) => Buffer.from(text, "base64url");
+
+/** RFC 8291, appendix A. */
+const EXAMPLE = {
+  text: "When I grow up, I want to be a watermelon",
+  body: "DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN",
+  salt: "DGv6ra1nlYgDCS1FRnbzlw",
+  sender: "yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw",
+  browser: {
+    publicKey: "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+    privateKey: "q1dXpw3UpT5VOmu_cf_v6ih07Aems3njxI-JWgLcM94",
+    auth: "BTBZMqHH6r4Tts7J_aSIgg",
+  },
+};
+
+/** The encryption of the library that encrypts our messages. */
+const ece: { encrypt(text: Buffer, parameters: object): Buffer } = createRequire(
+  createRequire(import.meta.url).resolve("web-push"),
+)("http_ece");
+
 test("the decoder of these tests opens the example of RFC 8291, appendix A", () => {
-  const bytes = (text: string) => Buffer.from(text, "base64url");
-  const body =
-    "DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN";
-  const keys = {
-    publicKey: bytes(
-      "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
-    ),
-    privateKey: bytes("q1dXpw3UpT5VOmu_cf_v6ih07Aems3njxI-JWgLcM94"),
-    auth: bytes("BTBZMqHH6r4Tts7J_aSIgg"),
-  };
-  expect(decrypt(bytes(body), keys)).toBe("When I grow up, I want to be a watermelon");
+  const { publicKey, privateKey, auth } = EXAMPLE.browser;
+  const keys = { publicKey: bytes(publicKey), privateKey: bytes(privateKey), auth: bytes(auth) };
+  expect(decrypt(bytes(EXAMPLE.body), keys)).toBe(EXAMPLE.text);
+});
+
+// Other decoders in npm open messages by this same library, so a second one would prove nothing; a real Firefox does.
+test("the encryption of our messages makes the same example, byte for byte", () => {
+  const sender = createECDH("prime256v1");
+  sender.setPrivateKey(bytes(EXAMPLE.sender));
+  const body = ece.encrypt(Buffer.from(EXAMPLE.text), {
+    version: "aes128gcm",
+    privateKey: sender,
+    dh: EXAMPLE.browser.publicKey,
+    authSecret: EXAMPLE.browser.auth,
+    salt: EXAMPLE.salt,
+  });
+  expect(body.toString("base64url")).toBe(EXAMPLE.body);
 });
 
 test("a notification is encrypted for the browser, signed by the property's key, and says how long it is worth keeping", async () => {

@@ -106,6 +106,8 @@ export const settings = {
   language: "Language",
   forPlayersWhoseOwnNot: "For players whose own is not known",
   pageToTakeBreak: "Page to take a break",
+  pageToJoin: "Page to join",
+  sharedLinksLeadThere: "Links that players share lead there",
   byDay: "By day",
   inDarkMode: "In dark mode",
   managerChangesTheme: "A manager changes the theme.",

@@ -106,6 +106,8 @@ export const settings: Words["settings"] = {
   language: "Idioma",
   forPlayersWhoseOwnNot: "Para jugadores cuyo idioma no se conoce",
   pageToTakeBreak: "Página para tomar un descanso",
+  pageToJoin: "Página para hacerse socio",
+  sharedLinksLeadThere: "Los enlaces que comparten los jugadores llevan allí",
   byDay: "De día",
   inDarkMode: "En modo oscuro",
   managerChangesTheme: "Un gerente cambia el tema.",
