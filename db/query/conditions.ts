@@ -41,8 +41,17 @@ const JSON_NUMBER = /^-?(?:0|[1-9]\d{0,30})(?:\.\d{1,30})?$/;
  * behind its column, its path, `not` or the operator: more of it would be part of the value.
  */
 export function parseCondition(readable: ReadableTable, key: string, value: string, home: string): Condition {
-  const scan = { readable, home, field: key, text: `${key}.${value}`, at: 0 };
+  const scan = { readable, home, field: key, text: `${key}.${negated(key, value)}`, at: 0 };
   return readCondition(scan, false);
+}
+
+/**
+ * The value behind `column.not=`, with an operator: the specification's form has none. A word and a dot are an
+ * operator, also a misspelt one, which must not widen a filter.
+ */
+function negated(key: string, value: string): string {
+  if (!key.endsWith(".not") || value === "" || /^\s*(\(|[a-z_]+\.)/i.test(value)) return value;
+  return /^null$/i.test(value) ? "is.null" : `eq.${value}`;
 }
 
 /** Reads the value of `or=`, `and=`, `not.or=`, `not.and=`: `(a.eq.1,and(b.is.null,c.gt.2))`. */

@@ -18,15 +18,16 @@ const PLAIN = {
 
 const not: Operator = {
   on: ["text", "number", "boolean", "timestamp", "date", "uuid", "list", "flag", "segment"],
-  value: "{operator, value}: a condition of the same field; or null, true or false for the opposite of `is`",
+  value:
+    "{operator, value}: a condition of the same field; null, true or false for the opposite of `is`; a text or a number for that of `eq`",
   meaning: "matches whatever the other operator does not",
   missing: true,
   sql(field, value, at) {
     const { operator, value: inner, ...others } = rowOf(value);
     if (typeof operator !== "string" || operator === "not" || Object.keys(others).length > 0) {
-      throw at.wrong("must be {operator, value} with an operator other than not; or null, true or false");
+      throw at.wrong("must be {operator, value} with an operator other than not; or one value");
     }
-    const position = operator === "is" && !isObject(value) ? at : positionAt(at.scope, `${at.path}.value`);
+    const position = isObject(value) ? positionAt(at.scope, `${at.path}.value`) : at;
     return sql`(${applied(field, operator, inner, position)}) is not true`;
   },
 };
@@ -94,5 +95,6 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 function rowOf(value: unknown): Record<string, unknown> {
   if (value === null || typeof value === "boolean") return { operator: "is", value };
+  if (typeof value === "string" || typeof value === "number") return { operator: "eq", value };
   return isObject(value) ? value : {};
 }

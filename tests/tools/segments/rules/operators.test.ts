@@ -97,6 +97,7 @@ describe("every operator", () => {
     ["tier", "is_empty", undefined, "nil"],
     ["tier", "not", null, "ann bob"],
     ["tier", "not", { operator: "eq", value: "Gold" }, "bob nil"],
+    ["tier", "not", "Gold", "bob nil"],
     ["tier", "not", { operator: "is", value: null }, "ann bob"],
     ["first_name", "like", "Ann*", "ann"],
     ["first_name", "like", "%o%", "bob"],

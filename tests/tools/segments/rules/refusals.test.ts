@@ -54,7 +54,7 @@ describe("what is refused", () => {
     [
       "tier",
       "not",
-      "conditions[0].value: must be {operator, value} with an operator other than not; or null, true or false",
+      "conditions[0].value: must be {operator, value} with an operator other than not; or one value",
       { operator: "not", value: null },
     ],
     ["adt", "not", "conditions[0].value.value: must be a number", { operator: "gt", value: "x" }],
