@@ -73,7 +73,7 @@ const HINTS: Partial<Record<FaultCode, FaultDetail>> = {
     message: "is unknown, revoked or malformed: use another one, or sign in again",
   },
   credential_expired: { field: "credential", message: "has expired: use another API key, or sign in again" },
-  insufficient_scope: { field: "credential", message: "may only read: use one with the scope write" },
+  insufficient_scope: { field: "credential", message: "lacks the scope: use one with the scope write" },
   wrong_property: { field: "property_id", message: "is not a property of this credential" },
 };
 

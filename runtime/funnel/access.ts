@@ -24,7 +24,7 @@ export function checkScope(operation: Operation, actor: Actor): void {
     if (isPersonal(operation)) {
       throw new Fault("invalid_credential", { details: [{ field: "credential", message: PERSONAL }] });
     }
-    if (!actor.scopes.includes(operation.scope)) throw new Fault("insufficient_scope");
+    if (!actor.scopes.includes(operation.scope)) throw scopeFault(operation);
     if (operation.access !== "property") throw roleFault(operation.access);
     return;
   }
@@ -38,6 +38,11 @@ const PERMITTED: Record<Exclude<Access, "property" | "public">, string> = {
   operator: "a platform admin",
   user: "a signed-in user",
 };
+
+function scopeFault({ scope }: Operation): Fault {
+  const message = `lacks the scope ${scope}: use one that has it`;
+  return new Fault("insufficient_scope", { details: [{ field: "credential", message }] });
+}
 
 /** The missing right is a role, not a scope: an API key with all scopes is refused too. */
 function roleFault(access: keyof typeof PERMITTED): Fault {
@@ -96,7 +101,7 @@ export async function resolveProperty(
     throw new Fault("wrong_property");
   const property = await directory.property(id);
   if (!property) throw new Fault(call.actor.type === "system" ? "not_found" : "wrong_property");
-  if (!scopesIn(call.actor, id).includes(operation.scope)) throw new Fault("insufficient_scope");
+  if (!scopesIn(call.actor, id).includes(operation.scope)) throw scopeFault(operation);
   if (call.actor.type === "user") requireRole(operation.access, call.actor, id);
   return property;
 }

@@ -111,7 +111,9 @@ function refuseUnknown(app: Http, path: string): never {
   );
   if (allowed.length === 0) {
     const near = didYouMean(path, new Set(app.routes.map((route) => route.path)));
-    throw new Fault("not_found", { message: `Nothing answers at ${path}${near}. See /api/openapi.json.` });
+    throw new Fault("not_found", {
+      message: `Nothing answers at ${path}${near || "."} See /api/openapi.json.`,
+    });
   }
   throw new Fault("method_not_allowed", {
     message: `Use ${allowed.join(" or ")} here.`,

@@ -75,7 +75,7 @@ export function mcpFace(service: Service, catalog: Catalog, makerOf = serverMake
     if (flaw) return faultAnswer(frame, flaw, body, body === undefined ? PARSE_ERROR : INVALID_PARAMS);
     refuseBatch(request, body);
     const method = methodOf(body);
-    const carried = carriedBy(request);
+    const carried = carriedBy(request, body);
     const opened = openedBy(body, declaresApps);
     const session = opened ?? sessionIn(request.headers);
     const exchange: Exchange = {
@@ -172,8 +172,22 @@ async function serveLegacy(server: Server, request: Request, body: unknown): Pro
  * The parts of a request that the SDK reads when the body is parsed. It has no signal, which costs 80 of 195 µs: a
  * requested change is committed or rolled back whole, even if the client leaves.
  */
-function carriedBy({ method, url, headers }: Request): Request {
-  return { method, url, headers } as Request;
+function carriedBy({ method, url, headers }: Request, body: unknown): Request {
+  return { method, url, headers: withBothTypes(headers, body) } as Request;
+}
+
+/**
+ * The SDK wants both types by name. A wildcard takes both, and so does a request without `Accept`; JSON alone takes
+ * every answer of the 2025 revisions.
+ */
+function withBothTypes(headers: Headers, body: unknown): Headers {
+  const accept = headers.get("accept") ?? "*/*";
+  const takesJson = accept.includes("application/json");
+  if (takesJson && accept.includes("text/event-stream")) return headers;
+  if (!accept.includes("*/*") && !(takesJson && !claimsRevision(body))) return headers;
+  const named = new Headers(headers);
+  named.set("accept", "application/json, text/event-stream");
+  return named;
 }
 
 /** The SDK's answer with our standard headers, and with the prepared list in place of the empty one. */

@@ -1,3 +1,6 @@
+import { Fault } from "#runtime/faults.ts";
+import type { Catalog } from "#runtime/operation/catalog.ts";
+import type { Operation } from "#runtime/operation/operation.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { prepareDemo } from "#transports/start/demo/demo.ts";
 import { startService, type TestService } from "../../support/service.ts";
@@ -48,12 +51,24 @@ export const REFUSED: Readonly<Record<string, [number, string]>> = {
   accept_invitation: [400, "the token stands in a mail"],
   withdraw_invitation: [404, "the demo has invited nobody"],
   vendor_callback: [404, "only a vendor can sign one"],
-  mcp: [406, "the viewer does not accept event streams"],
 };
 
 /** Creates first, so that there is one of each, and removals last. */
 export function turnOf(operationId: string): number {
   return /^create_/.test(operationId) ? 0 : /^(delete_|rotate_signing_key)/.test(operationId) ? 2 : 1;
+}
+
+/** The catalog of a slow machine: the thread that lays out mails is not there at the first template. */
+function slow(catalog: Catalog): Catalog {
+  const name = "create_template";
+  const create = catalog.operations.get(name)!;
+  let isReady = false;
+  const handler: Operation["handler"] = async (context, input) => {
+    if (isReady) return create.handler(context, input);
+    isReady = true;
+    throw new Fault("unavailable", { retryAfter: 0 });
+  };
+  return { ...catalog, operations: new Map(catalog.operations).set(name, { ...create, handler }) };
 }
 
 /** A service with the demo property of the first start. */
@@ -64,7 +79,7 @@ export async function startDemo(parts: Parameters<typeof startService>[1] = {}):
     await sql`delete from api_keys`;
     await sql`update properties set slug = 'demo'`;
   });
-  const demo = await prepareDemo(service.internals, CATALOG, service.idle);
+  const demo = await prepareDemo(service.internals, slow(CATALOG), service.idle);
   const { property, apiKey, campaignId, admin } = demo!;
   const { email, password } = admin;
   const { body } = await service.post("/api/auth/login", { email, password }, NOBODY);
