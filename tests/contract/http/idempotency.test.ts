@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { claimKey, findRecorded, recordedAnswer } from "#runtime/funnel/idempotency.ts";
+import { claimKey, findRecorded, recordedAnswers } from "#runtime/funnel/idempotency.ts";
 import { expectFrame, refused } from "../../support/answers.ts";
 import { NOWHERE } from "../../support/operation-calls.ts";
 import { startService, type TestService } from "../../support/service.ts";
@@ -68,7 +68,7 @@ describe("an Idempotency-Key", () => {
     const record = (body: string) =>
       service.database.db.asProperty(
         scope,
-        (sql) => sql`${recordedAnswer(keyed, "create_player", { status: 201, body })}`,
+        (sql) => sql`${recordedAnswers([{ ...keyed, operation: "create_player", status: 201, body }])}`,
       );
     await record('"first"');
     await expect(record('"second"')).rejects.toThrow(/null value in column "key"/);

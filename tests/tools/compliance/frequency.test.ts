@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { insertedValues } from "#db/sql.ts";
+import type { Channel } from "#tools/compliance/channels.ts";
 import { capsCtes } from "#tools/compliance/frequency.ts";
 import { addressHash } from "#tools/people/address.ts";
 import { type CapRule, freeAt, LAW, type Past } from "./oracles/frequency.ts";
@@ -38,7 +39,7 @@ const PLAIN = { channel: "sms", tag: null, transactional: false, status: "sent" 
 
 async function remember(
   player: string,
-  past: readonly (Past & { campaign: string | null })[],
+  past: readonly (Omit<Past, "channel"> & { channel: Channel; campaign: string | null })[],
   address?: string,
 ): Promise<void> {
   const { pepper } = fixture.property;
