@@ -267,6 +267,11 @@ test("a message that cannot be rendered takes nothing of the day's limit", async
   const id = await scenario.campaign({ subject: "Hello {{ first_name }}" });
   await scenario.send(id);
   await scenario.work(one);
+  // A delivery that saw the whole limit taken waits for another day.
+  await service.internals.db.asSystem(
+    (sql) => sql`update queue set run_at = now() where property_id = ${scenario.id}`,
+  );
+  await scenario.work(one);
   expect(await scenario.tally(id)).toEqual({ failed: 1, sent: 2 });
 });
 
