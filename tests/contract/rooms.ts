@@ -31,7 +31,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "tools/imports": ["create-import-job.ts", "upload.ts"],
   "tools/imports/job": ["choices.ts", "import-job.ts", "row-error.ts"],
   "tools/imports/write": ["batch.ts", "verdicts.ts"],
-  "tools/inbox": ["figures.ts", "inbox.ts", "parts.ts", "store-messages.ts"],
+  "tools/inbox": ["inbox.ts", "parts.ts", "store-messages.ts"],
   "tools/jobs": ["async-job.ts", "positions.ts", "versions.ts"],
   "tools/journeys/drawing": ["mermaid.ts", "picture.ts", "svg.ts"],
   "tools/journeys/enrollment": ["journey-enrollments.table.ts"],

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { InboxStats } from "#tools/inbox/figures.ts";
 import { CallStats } from "#tools/voice-calls/figures.ts";
 import { Holdout } from "./holdout.ts";
+import { InboxStats } from "./inbox.ts";
 
 const count = z.int();
 

@@ -3,10 +3,10 @@ import { identifier, join, sql } from "#db/sql.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import { UNCONFIRMED } from "#tools/compliance/frequency.ts";
-import { countMessages } from "#tools/inbox/figures.ts";
 import { countCalls } from "#tools/voice-calls/figures.ts";
 import type { CampaignStats, NoConsent, VariantStats } from "./answer.ts";
 import { compareHoldout } from "./holdout.ts";
+import { countMessages } from "./inbox.ts";
 import { countLinks } from "./links.ts";
 import { type Period, within } from "./period.ts";
 

@@ -9,7 +9,7 @@ export const InboxStats = z.object({
   clicked: count.describe("Messages whose button was followed"),
   archived: count.describe("Messages that are archived now"),
 });
-export type InboxStats = z.output<typeof InboxStats>;
+type InboxStats = z.output<typeof InboxStats>;
 
 /** The messages of a campaign that are still in inboxes: an erasure takes its player's away. */
 export async function countMessages({ sql, property }: Tenant, campaignId: string): Promise<InboxStats> {
