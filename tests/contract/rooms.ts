@@ -291,7 +291,6 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "fixed-words.ts",
     "heard.ts",
     "outcomes.ts",
-    "said.ts",
     "transcript.ts",
   ],
   "tools/providers": [
