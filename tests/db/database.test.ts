@@ -4,7 +4,7 @@ import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connect, type Database } from "#db/database.ts";
 import { testDatabase } from "../support/database.ts";
-import { asTheyAre } from "../support/last-rows.ts";
+import { asTheyAre } from "../support/dying.ts";
 
 const PROPERTY = "01900000-0000-7000-8000-00000000000a";
 const RIVAL = "01900000-0000-7000-8000-00000000000b";

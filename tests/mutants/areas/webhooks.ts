@@ -27,7 +27,7 @@ export const webhooks: Area = {
       ["and d.id = r.id and d.status = 'pending'`", "and d.id = r.id`"],
       ["attempt_count = d.attempt_count + 1,", ""],
       ["and next_attempt_at <= statement_timestamp()\n", "\n"],
-      ["where begun.id = d.id)", "where false)"],
+      ["and id not in (select unnest(${inFlight as string[]}::uuid[]))\n", "\n"],
       [
         "endpoint_id = ${endpointId} and status = 'pending'\n        and next",
         "status = 'pending'\n        and next",

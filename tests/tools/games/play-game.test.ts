@@ -158,6 +158,20 @@ describe("limits", () => {
     expect(prize.inventory_remaining).toBe(8);
   });
 
+  test("count both a play and the voiding of another one at the same moment", async () => {
+    const player = await place.player();
+    const game = await place.game([{ label: "Ten", value: 10 }], { play_limits: { per_player_total: 100 } });
+    for (let round = 0; round < 12; round += 1) {
+      const { play_id } = await place.play(game, player);
+      await Promise.all([
+        place.call("void_game_play", { playId: play_id, propertyId: place.id, reason: "An error" }),
+        place.play(game, player),
+      ]);
+    }
+    const next = { gameId: game, playerId: player, propertyId: place.id };
+    expect(await place.call("check_game_play", next)).toMatchObject({ nonce: 25, plays_remaining: 88 });
+  });
+
   test("hold where twenty plays of one player come at once", async () => {
     const player = await place.player();
     const game = await place.game(HALF, { play_limits: { per_player_total: 3 } });
