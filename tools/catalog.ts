@@ -4,6 +4,7 @@ import auditLogs from "./audit/audit-logs.table.ts";
 import listPlatformAuditLogs from "./audit/list-platform-audit-logs.ts";
 import confirmPasswordReset from "./auth/confirm-password-reset.ts";
 import login from "./auth/login.ts";
+import logout from "./auth/logout.ts";
 import me from "./auth/me.ts";
 import requestPasswordReset from "./auth/request-password-reset.ts";
 import rotateSigningKey from "./auth/rotate-signing-key.ts";
@@ -257,6 +258,7 @@ export const CATALOG = catalog([
     title: "Sign-in, users and API keys",
     tools: [
       login,
+      logout,
       me,
       requestPasswordReset,
       rotateSigningKey,

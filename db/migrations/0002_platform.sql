@@ -135,6 +135,14 @@ create table password_resets (
   created_at timestamptz not null default now()
 );
 
+-- Sessions that were ended by signing out before their time. No foreign key, as above: a row outlives no token.
+create table ended_sessions (
+  id uuid primary key,
+  user_id uuid not null,
+  expires_at timestamptz not null
+);
+create index ended_sessions_user on ended_sessions (user_id);
+
 create table signing_keys (
   kid text primary key,
   private_jwk jsonb not null,
@@ -193,7 +201,8 @@ create table platform_messages (
 create index platform_messages_created on platform_messages (created_at, id);
 
 grant select, insert, update, delete
-  on properties, users, memberships, invitations, api_keys, api_key_uses, password_resets, signing_keys, platform_messages
+  on properties, users, memberships, invitations, api_keys, api_key_uses, password_resets, ended_sessions, signing_keys,
+    platform_messages
   to app_system;
 grant select, update on directory_version, installation to app_system;
 revoke execute on function database_identity(), sending_is_open() from public;

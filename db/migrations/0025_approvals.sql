@@ -22,6 +22,8 @@ create table proposals (
   proposed_for uuid,
   client text,
   decided_by uuid,
+  -- As it was then: the person may leave the property.
+  decided_by_email text,
   decided_at timestamptz,
   reason text,
   -- The answer of the approved call.

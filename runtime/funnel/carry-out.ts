@@ -4,6 +4,7 @@ import type {
   AskedQuestion,
   CarriedOut,
   Context,
+  Look,
   ProposedCall,
   TriedCall,
 } from "#runtime/operation/context.ts";
@@ -20,7 +21,7 @@ type Handle = (running: Running) => Promise<Handled>;
 export function carrying(running: Running, handle: Handle): Required<Pick<Context, "carryOut" | "tryOut">> {
   return {
     carryOut: (proposed) => carryOut(running, handle, proposed),
-    tryOut: (proposed) => tryOut(running, handle, proposed),
+    tryOut: (proposed, look) => tryOut(running, handle, { ...proposed, look }),
   };
 }
 
@@ -43,16 +44,29 @@ async function carryOut(running: Running, handle: Handle, proposed: ProposedCall
 }
 
 /** The proposed call as a dry run shows it, and the reasons why it is another one by now. */
-async function tryOut(running: Running, handle: Handle, proposed: ProposedCall): Promise<TriedCall> {
+async function tryOut(
+  running: Running,
+  handle: Handle,
+  { look, ...proposed }: ProposedCall & { look: Look | undefined },
+): Promise<TriedCall> {
   const { sql, operation } = running;
   const target = operation.others!(proposed.tool);
   await sql`savepoint tried_out`;
   const input = { ...proposed.input, ...(target && isGrave(target) && { dry_run: true }) };
   const { stale, sentences, handled, inner } = await attempt(running, handle, proposed, input);
+  const seen = look && handled ? await seenBy(running, handle, look) : null;
   await sql`rollback to savepoint tried_out`;
   const isShown = handled && target && inner && !conceals(inner);
   const result = isShown ? without(handled.result, target.secrets) : null;
-  return { result, sentences, stale };
+  return { result, seen, sentences, stale };
+}
+
+/** What a reading operation answers after the tried call, in its transaction. */
+async function seenBy(running: Running, handle: Handle, { tool, input }: Look): Promise<unknown> {
+  const target = running.operation.others!(tool);
+  if (target?.effect !== "read") throw new Error(`${tool} is no operation that only reads`);
+  const { result } = await handle(await innerOf(running, target, input));
+  return result;
 }
 
 interface Attempt {

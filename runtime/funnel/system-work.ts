@@ -14,7 +14,7 @@ export interface SystemWork {
   db: Database;
   config: Config;
   directory: Pick<Directory, "now">;
-  sessions: Pick<Sessions, "issue" | "signDetached">;
+  sessions: Pick<Sessions, "issue" | "sessionOf" | "signDetached">;
   log: Log;
   /** Called after a commit that left jobs on the queue. */
   wake(): void;
@@ -38,6 +38,7 @@ export async function workAsSystem<T>(
     log,
     now: directory.now,
     issueToken: sessions.issue,
+    sessionOf: sessions.sessionOf,
     signDetached: sessions.signDetached,
     emit,
     enqueue,

@@ -139,6 +139,7 @@ function contextOf(running: Running): Context {
     log: service.log,
     now: service.directory.now,
     issueToken: service.sessions.issue,
+    sessionOf: service.sessions.sessionOf,
     signDetached: service.sessions.signDetached,
     emit: effects.emit,
     enqueue: effects.enqueue,

@@ -23,6 +23,8 @@ export interface UserRecord {
   is_platform_admin: boolean;
   /** Unix seconds: tokens issued before this are refused. */
   sessions_from: number;
+  /** The ids of their sessions that were ended by signing out, until their tokens expire. */
+  ended_sessions: string[];
   memberships: Membership[];
 }
 
@@ -229,7 +231,8 @@ async function loadUser(sql: Sql, id: string): Promise<UserRecord | null> {
     select u.id, u.email, u.is_platform_admin,
       coalesce(extract(epoch from u.sessions_from), 0)::double precision as sessions_from, coalesce((
       select jsonb_agg(jsonb_build_object('property_id', m.property_id, 'role', m.role))
-      from memberships m where m.user_id = u.id), '[]') as memberships
+      from memberships m where m.user_id = u.id), '[]') as memberships,
+      array(select e.id from ended_sessions e where e.user_id = u.id and e.expires_at > now()) as ended_sessions
     from users u where u.id = ${id} and u.is_active`;
   return row ?? null;
 }

@@ -1,7 +1,7 @@
 import type { Database } from "#db/database.ts";
 import type { Config } from "#runtime/config.ts";
 import { Fault } from "#runtime/faults.ts";
-import type { Actor } from "#runtime/operation/context.ts";
+import type { Actor, Session } from "#runtime/operation/context.ts";
 import type { Directory } from "./directory.ts";
 import { type KnownKey, SESSION_SECONDS, signs, usableKeys } from "./signing-keys.ts";
 import { issueToken, remoteVerifier, type SigningKey, signDetached, verifyToken } from "./tokens.ts";
@@ -15,8 +15,56 @@ export interface TokenVerifier {
   verify(token: string): Promise<Actor>;
 }
 
-/** Our own signing keys, stored in the database for all processes, and the identity provider's. */
+/** Sign-ins by our own signing keys and by the identity provider's. */
 export async function openSessions(db: Database, directory: Directory, config: Config) {
+  const keys = await openKeys(db, directory, config);
+  // The database's clock, which is also the one that ends sessions.
+  const { now } = directory;
+  const own = { issuer: config.baseUrl, audience: config.baseUrl };
+  const external = config.identityProvider ? remoteVerifier({ ...config.identityProvider, now }) : null;
+  const verifyOwn = async (token: string) =>
+    verifyToken(token, { ...own, now, keys: await keys.verifying(readKid(token)) });
+
+  return {
+    verify: async (token: string): Promise<Actor> => {
+      const isExternal = external !== null && readIssuer(token) === config.identityProvider?.issuer;
+      const claims = isExternal ? await external(token) : await verifyOwn(token);
+      const id = isExternal ? await userByEmail(db, claims.email, claims.email_verified) : claims.sub;
+      const user = id ? await directory.user(id) : null;
+      if (!user || claims.iat < user.sessions_from) throw new Fault("invalid_credential");
+      const session = !isExternal && claims.jti;
+      if (session && user.ended_sessions.includes(session)) throw new Fault("invalid_credential");
+      const { email, is_platform_admin: isPlatformAdmin, memberships } = user;
+      return { type: "user", id: user.id, email, isPlatformAdmin, memberships, ...(session && { session }) };
+    },
+    issue: (userId: string, from = 0) => {
+      const issuedAt = Math.max(Math.floor(now() / 1000), from);
+      const extra = { jti: crypto.randomUUID() };
+      return issueToken(keys.signing(), {
+        ...own,
+        subject: userId,
+        issuedAt,
+        expiresIn: SESSION_SECONDS,
+        extra,
+      });
+    },
+    /** The session of a token of ours; null for any other text, and after its time. Throws `unavailable`. */
+    sessionOf: async (token: string): Promise<Session | null> => {
+      const known = keys.known(readKid(token));
+      const claims = await verifyToken(token, { ...own, now, keys: known }).catch(() => null);
+      return claims?.jti ? { id: claims.jti, userId: claims.sub, expiresAt: claims.exp } : null;
+    },
+    /** The detached JWS (RFC 7515, appendix F) of these bytes, by the current signing key. */
+    signDetached: (bytes: Uint8Array) => signDetached(keys.signing(), bytes),
+    /** All keys that ever signed: a receipt is verified years later. A key that must not be trusted is removed. */
+    jwks: async () => ({ keys: (await keys.all()).map((key) => key.publicJwk) }),
+  };
+}
+
+export type Sessions = Awaited<ReturnType<typeof openSessions>>;
+
+/** Our own signing keys, stored in the database for all processes. */
+async function openKeys(db: Database, directory: Directory, config: Config) {
   let keys: KnownKey[] = [];
   let verifying: KnownKey[] = [];
   let loadedAt = 0;
@@ -49,44 +97,30 @@ export async function openSessions(db: Database, directory: Directory, config: C
     refresh();
     return keys.find(signs)!;
   };
-  // The database's clock, which is also the one that ends sessions.
-  const { now } = directory;
-  const own = { issuer: config.baseUrl, audience: config.baseUrl };
-  const external = config.identityProvider ? remoteVerifier({ ...config.identityProvider, now }) : null;
-
-  const verifyOwn = async (token: string) => {
-    refresh();
-    const kid = readKid(token);
-    const mayBeNew = loading !== null || performance.now() - loadedAt > RELOAD_AFTER;
-    if (mayBeNew && !keys.some((key) => key.kid === kid)) await reload();
-    return verifyToken(token, { ...own, now, keys: verifying });
-  };
-
   return {
-    verify: async (token: string): Promise<Actor> => {
-      const isExternal = external !== null && readIssuer(token) === config.identityProvider?.issuer;
-      const claims = isExternal ? await external(token) : await verifyOwn(token);
-      const id = isExternal ? await userByEmail(db, claims.email, claims.email_verified) : claims.sub;
-      const user = id ? await directory.user(id) : null;
-      if (!user || claims.iat < user.sessions_from) throw new Fault("invalid_credential");
-      const { email, is_platform_admin: isPlatformAdmin, memberships } = user;
-      return { type: "user", id: user.id, email, isPlatformAdmin, memberships };
+    signing,
+    /** The keys that verify; `kid` may be of a key that this process has not read yet. */
+    verifying: async (kid: unknown): Promise<KnownKey[]> => {
+      refresh();
+      const mayBeNew = loading !== null || performance.now() - loadedAt > RELOAD_AFTER;
+      if (mayBeNew && !keys.some((key) => key.kid === kid)) await reload();
+      return verifying;
     },
-    issue: (userId: string, from = 0) => {
-      const issuedAt = Math.max(Math.floor(now() / 1000), from);
-      return issueToken(signing(), { ...own, subject: userId, issuedAt, expiresIn: SESSION_SECONDS });
+    /** The same for a caller that holds a transaction open, and so waits for no other connection. */
+    known: (kid: unknown): KnownKey[] => {
+      refresh();
+      if (typeof kid !== "string" || keys.some((key) => key.kid === kid)) return verifying;
+      if (loading === null && performance.now() - loadedAt <= RELOAD_AFTER) return verifying;
+      void reload().catch(() => {});
+      throw new Fault("unavailable", { retryAfter: 1 });
     },
-    /** The detached JWS (RFC 7515, appendix F) of these bytes, by the current signing key. */
-    signDetached: (bytes: Uint8Array) => signDetached(signing(), bytes),
-    /** All keys that ever signed: a receipt is verified years later. A key that must not be trusted is removed. */
-    jwks: async () => {
+    /** All keys that ever signed. */
+    all: async (): Promise<KnownKey[]> => {
       if (loading !== null || performance.now() - loadedAt > RELOAD_EVERY) await reload().catch(() => {});
-      return { keys: keys.map((key) => key.publicJwk) };
+      return keys;
     },
   };
 }
-
-export type Sessions = Awaited<ReturnType<typeof openSessions>>;
 
 /** Only by an address that the provider has verified: an unverified one may belong to another person. */
 async function userByEmail(db: Database, email: unknown, verified: unknown): Promise<string | null> {

@@ -32,9 +32,25 @@ export type Actor =
       /** The user who has made it. */
       createdBy?: string | null;
     }
-  | { type: "user"; id: string; email: string; isPlatformAdmin: boolean; memberships: readonly Membership[] }
+  | {
+      type: "user";
+      id: string;
+      email: string;
+      isPlatformAdmin: boolean;
+      memberships: readonly Membership[];
+      /** The session of a token of ours, until its person signs out. */
+      session?: string;
+    }
   | { type: "system"; id: null }
   | { type: "anonymous"; id: null };
+
+/** A sign-in, which its token names. */
+export interface Session {
+  id: string;
+  userId: string;
+  /** Unix seconds. */
+  expiresAt: number;
+}
 
 export interface Membership {
   property_id: string;
@@ -138,9 +154,17 @@ export type CarriedOut =
   | { result: unknown; subject: { entity: string | null; entity_id: string | null } }
   | { stale: string[] };
 
+/** A reading operation, by its name, that looks at the state in which a tried call would leave its records. */
+export interface Look {
+  tool: string;
+  input: Record<string, unknown>;
+}
+
 /** A proposed call as it would be now. */
 export interface TriedCall {
   result: unknown;
+  /** The answer of the look; null without one, and where the call cannot be done. */
+  seen: unknown;
   sentences: string[];
   /** Empty: it is the call that was proposed. */
   stale: string[];
@@ -157,6 +181,8 @@ export interface Context {
   now(): number;
   /** A session token of a user with a proved identity, issued at `from` (Unix seconds) or later. */
   issueToken(userId: string, from?: number): Promise<string>;
+  /** The session of a token that `issueToken` has made; null for any other text, and after the session's time. */
+  sessionOf(token: string): Promise<Session | null>;
   /** The detached JWS of bytes; the keys at /.well-known/jwks.json verify it. */
   signDetached(bytes: Uint8Array): Promise<string>;
   /** Writes an event to the outbox in this transaction, for its subscribed endpoints. */
@@ -172,8 +198,8 @@ export interface Context {
   ask?(question: Question): void;
   /** Runs a proposed call in this transaction, as this call's actor. Only for operations that decide on proposals. */
   carryOut?(proposed: ProposedCall): Promise<CarriedOut>;
-  /** The same, rolled back. */
-  tryOut?(proposed: ProposedCall): Promise<TriedCall>;
+  /** The same, rolled back. `look` reads what the call would leave behind. */
+  tryOut?(proposed: ProposedCall, look?: Look): Promise<TriedCall>;
   /** Sets the cursor of a list's next page. */
   goOn?(cursor: string): void;
   /** Sets the number of a list's rows on all pages. */

@@ -58,7 +58,7 @@ export async function openCampaigns(players: number) {
     db,
     config,
     directory,
-    sessions: { issue: async () => "", signDetached: async () => "" },
+    sessions: { issue: async () => "", sessionOf: async () => null, signDetached: async () => "" },
     log,
   };
   const run = <Input>(job: Job<Input>, sender: Parameters<typeof context>[2], input: Input) =>

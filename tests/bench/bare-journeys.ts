@@ -34,7 +34,7 @@ export async function openJourneys(players: number) {
   const db = connect(url);
   const log = createLog("warn");
   const directory = await openDirectory(db, log);
-  const sessions = { issue: async () => "", signDetached: async () => "" };
+  const sessions = { issue: async () => "", sessionOf: async () => null, signDetached: async () => "" };
   const work = async <T>(handler: (context: Context) => Promise<T>): Promise<T> => {
     const about = {
       property: (await directory.property(id))!,

@@ -3,7 +3,7 @@ import { Fault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { needsAnother } from "./four-eyes.ts";
-import { changedWords, end, lockWaiting, type Proposal, ProposalView, viewed } from "./proposal.ts";
+import { changedWords, emailOf, end, lockWaiting, type Proposal, ProposalView, viewed } from "./proposal.ts";
 
 export default tool({
   name: "approve_proposal",
@@ -37,9 +37,9 @@ export default tool({
       });
     }
     const { tool: proposed, proposed_by, shown_hash } = proposal;
-    const diff = { tool: proposed, shown_hash, proposed_by };
+    const diff = { tool: proposed, shown_hash, proposed_by, ...emailOf(context) };
     const carried = await context.carryOut!(proposal);
-    const by = context.call.actor.id;
+    const by = context.call.actor;
     if ("stale" in carried) {
       const reason = changedWords(carried.stale);
       context.audit({

@@ -2,7 +2,7 @@ import { isSqlState } from "#db/connection/error-code.ts";
 import { assignments } from "#db/sql.ts";
 import { Fault, one } from "#runtime/faults.ts";
 import { storedNames, viewOf } from "#runtime/operation/columns.ts";
-import type { Context, Tenant } from "#runtime/operation/context.ts";
+import type { Call, Context, Tenant } from "#runtime/operation/context.ts";
 import type { StoredOf } from "#runtime/operation/table.ts";
 import proposals, { type PROPOSAL_STATUSES } from "./proposals.table.ts";
 
@@ -64,7 +64,7 @@ interface Ending {
   status: Ended;
   reason: string | null;
   /** The user who decided. */
-  by?: string | null;
+  by?: Call["actor"];
   result?: Proposal["result"];
 }
 
@@ -72,9 +72,11 @@ interface Ending {
 export async function end(
   { sql, property, emit }: Pick<Context, "sql" | "property" | "emit">,
   { id }: Pick<Proposal, "id">,
-  { status, reason, by = null, result = null }: Ending,
+  { status, reason, by, result = null }: Ending,
 ): Promise<Proposal> {
-  const values = { status, reason, decided_by: by, result };
+  const decided_by = by?.id ?? null;
+  const decided_by_email = by?.type === "user" ? by.email : null;
+  const values = { status, reason, decided_by, decided_by_email, result };
   const ended = await sql<{ row: Proposal }[]>`
     with moment as materialized (select now() as at),
       ended as (
@@ -86,6 +88,11 @@ export async function end(
   const proposal = await findProposal({ sql, property }, id);
   emit(`proposal.${status}`, eventOf(proposal));
   return proposal;
+}
+
+/** The deciding person's email, for the audit log: it says by itself who approved what. */
+export function emailOf({ call: { actor } }: Pick<Context, "call">): { email?: string } {
+  return actor.type === "user" ? { email: actor.email } : {};
 }
 
 /** Without the arguments, which may name players. */

@@ -32,6 +32,7 @@ export default table({
     proposed_by: readable(Proposer.describe("The credential of the proposing call")),
     client: readable(z.string().nullable().describe("The agent's own name, or the way in")),
     decided_by: readable(z.uuid().nullable().describe("The user who approved or refused it")),
+    decided_by_email: readable(z.string().nullable().describe("That user's email at the time")),
     decided_at: readable(timestamp().nullable(), { concise: true }),
     reason: readable(z.string().nullable().describe("Why it was refused, or is stale"), { concise: true }),
     result: readable(Outcome.nullable().describe("The record that the approved call was about")),

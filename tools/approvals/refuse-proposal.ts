@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
-import { end, lockWaiting, ProposalView, viewed } from "./proposal.ts";
+import { emailOf, end, lockWaiting, ProposalView, viewed } from "./proposal.ts";
 
 export default tool({
   name: "refuse_proposal",
@@ -21,9 +21,9 @@ export default tool({
   async handler(context, { proposalId, reason }) {
     const proposal = await lockWaiting(context, proposalId);
     const { tool: proposed, shown_hash } = proposal;
-    const diff = { tool: proposed, shown_hash, status: "refused", reason };
+    const diff = { tool: proposed, shown_hash, ...emailOf(context), status: "refused", reason };
     context.audit({ entity: "proposals", entityId: proposalId, diff });
-    const ended = await end(context, proposal, { status: "refused", reason, by: context.call.actor.id });
+    const ended = await end(context, proposal, { status: "refused", reason, by: context.call.actor });
     return { success: true as const, proposal: viewed(ended) };
   },
 });

@@ -16,7 +16,7 @@ export const BLOCK_REASONS = {
   erased: "The person had their data erased.",
   invalid_address: "The player has no address for the channel, or the address is undeliverable.",
   needs_review: "A text from the number may mean stop and waits for review.",
-  no_consent: "The player has no consent for the channel. A call needs one of the level express_written.",
+  no_consent: "The player has no consent for the channel.",
   reassigned_number: "The number may belong to someone else now.",
   self_excluded: "The person has excluded themselves from gambling.",
   shared_address:
@@ -27,6 +27,11 @@ export const BLOCK_REASONS = {
 } as const;
 
 export type BlockReason = keyof typeof BLOCK_REASONS;
+
+/** Reasons that mean more for a call. */
+export const CALL_REASONS = {
+  no_consent: "The player has no consent to calls of the level express_written.",
+} satisfies Partial<Record<BlockReason, string>>;
 
 export interface GateOptions {
   property: Pick<Property, "id" | "timezone" | "min_age" | "email_consent_mode">;

@@ -6,7 +6,7 @@ import { type Campaign, findCampaign } from "#tools/campaigns/campaign/campaign.
 import { SEND_STATUSES } from "#tools/campaigns/campaign-sends.table.ts";
 import { hasAudience } from "#tools/campaigns/planning/audience.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
-import { BLOCK_REASONS, type BlockReason, type GatedChannel } from "#tools/compliance/gate.ts";
+import { BLOCK_REASONS, type BlockReason, CALL_REASONS, type GatedChannel } from "#tools/compliance/gate.ts";
 import { DEFER_REASONS, type DeferReason } from "#tools/compliance/hours.ts";
 import { type Evidence, type Traced, traceOf } from "./trace.ts";
 
@@ -98,9 +98,10 @@ export default tool({
       ...campaignAnswers(traced, campaign),
       ...waitAnswers(traced, options),
     };
+    const meanings: Record<Rule, string> = channel === "voice" ? { ...RULES, ...CALL_REASONS } : RULES;
     const rules = (Object.keys(RULES) as Rule[])
       .sort()
-      .map((rule): Step => ({ rule, meaning: RULES[rule], ...answers[rule] }));
+      .map((rule): Step => ({ rule, meaning: meanings[rule], ...answers[rule] }));
     const named = (result: Step["result"]) =>
       rules.flatMap((step) => (step.result === result ? [step.rule] : []));
     const [reasons, waits] = [named("blocks"), named("waits")];

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
-import { themeOf } from "#tools/themes/theme.ts";
+import { DEFAULT_THEME, themeOf } from "#tools/themes/theme.ts";
 import { mermaidOf } from "./drawing/mermaid.ts";
 import { edgeWords, pictureOf } from "./drawing/picture.ts";
 import { svgOf } from "./drawing/svg.ts";
@@ -24,6 +24,10 @@ export default tool({
       .enum(["mermaid", "svg", "both"])
       .default("mermaid")
       .describe("mermaid: text for chats and terminals. svg: a picture file"),
+    colors: z
+      .enum(["property", "service"])
+      .default("property")
+      .describe("Of the SVG. property: as the pages that players see. service: as the console"),
   },
   output: z.object({
     journey_id: z.uuid(),
@@ -35,7 +39,7 @@ export default tool({
       .describe("The edges in words"),
   }),
   faults: ["not_found"],
-  async handler(context, { journeyId, of, format }) {
+  async handler(context, { journeyId, of, format, colors }) {
     const journey = await findJourney(context, journeyId);
     const published =
       of === "draft" || (of === undefined && journey.current_version === null)
@@ -49,7 +53,9 @@ export default tool({
       journey_id: journeyId,
       version: published?.version ?? null,
       ...(format !== "svg" && { mermaid: mermaidOf(picture) }),
-      ...(format !== "mermaid" && { svg: svgOf(picture, await themeOf(context)) }),
+      ...(format !== "mermaid" && {
+        svg: svgOf(picture, colors === "service" ? DEFAULT_THEME : await themeOf(context)),
+      }),
       table: picture.edges.map((edge) => ({
         from: edge.from,
         to: edge.to,

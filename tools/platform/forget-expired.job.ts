@@ -21,6 +21,7 @@ export default job({
     );
     await transactSystem(async (sql) => {
       await sql`delete from password_resets where expires_at < now()`;
+      await sql`delete from ended_sessions where expires_at < now()`;
       await sql`delete from invitations where expires_at < now()`;
       await sql`delete from platform_messages where created_at < now() - interval '1 day'`;
     });

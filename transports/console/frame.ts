@@ -32,6 +32,8 @@ const GUIDES: Partial<Record<Part, string>> = {
 export interface Screen {
   part: Part;
   heading: string;
+  /** The heading is the title of an operation, which is English in every language. */
+  isEnglish?: boolean;
   content: Html;
   /** The way back to the list, where the page is of one record. */
   above?: { path: string; name: string };
@@ -46,10 +48,10 @@ export interface Screen {
 
 /** A page of the console: the parts, the property, the person, and the content. */
 export async function consolePage(desk: Desk, screen: Screen): Promise<Response> {
-  const { part, heading, content, above, states = "", actions = "", ...rest } = screen;
+  const { part, heading, content, above, states = "", actions = "", isEnglish, ...rest } = screen;
   const title = `${heading} · ${desk.property.name}`;
   const guide = GUIDES[part];
-  const body = html`<a class="skip" href="#content">${say().general.skipToTheContent}</a><div class="shell">${await sidebar(desk, part)}<main id="content" class="desk"><header class="head"><div>${above ? html`<p class="above"><a href="${above.path}">${above.name}</a></p>` : ""}<h1>${heading}</h1>${states !== "" ? html`<p class="states" id="states">${states}</p>` : ""}</div><div class="head-acts"><div class="acts" id="acts">${actions}</div>${guide ? html`<a class="guide" href="/docs/${guide}">${iconOf("guide")}${say().general.guide}</a>` : ""}</div></header>${content}</main></div>`;
+  const body = html`<a class="skip" href="#content">${say().general.skipToTheContent}</a><div class="shell">${await sidebar(desk, part)}<main id="content" class="desk"><header class="head"><div>${above ? html`<p class="above"><a href="${above.path}">${above.name}</a></p>` : ""}<h1>${isEnglish ? inEnglish(heading) : heading}</h1>${states !== "" ? html`<p class="states" id="states">${states}</p>` : ""}</div><div class="head-acts"><div class="acts" id="acts">${actions}</div>${guide ? html`<a class="guide" href="/docs/${guide}">${iconOf("guide")}${say().general.guide}</a>` : ""}</div></header>${content}</main></div>`;
   return respond({ ...rest, title, language: language(), body, styles: STYLES, scripts: ["console.js"] });
 }
 
@@ -109,6 +111,13 @@ export function numbers(head: string | Html): Head {
 export function tableOf(caption: string, head: readonly Head[], rows: readonly Html[], empty: Html): Html {
   if (rows.length === 0) return html`<div class="empty">${empty}</div>`;
   return html`<div class="wide" role="region" aria-label="${caption}" tabindex="0"><table><caption class="unseen">${caption}</caption><thead><tr>${head.map(headCell)}</tr></thead><tbody>${rows}</tbody></table></div>`;
+}
+
+/** The way to the first record of a list. An analyst makes none, and reads who does. */
+export function firstStep({ canWrite }: Pick<Desk, "canWrite">, path: string, text: string): Html {
+  return canWrite
+    ? html`<p><a class="button" href="${path}">${text}</a></p>`
+    : html`<p>${say().general.managerMakesFirstOne}</p>`;
 }
 
 /** The page of a fault: within the console where there is a desk. */

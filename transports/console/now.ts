@@ -2,7 +2,7 @@ import { html } from "hono/html";
 import type { Html } from "#transports/pages/frame/page.ts";
 import type { Desk, Row } from "./desk.ts";
 import { actButton, formOf, input } from "./fields.ts";
-import { consolePage, numbers, tableOf } from "./frame.ts";
+import { consolePage, firstStep, numbers, tableOf } from "./frame.ts";
 import { importsTable } from "./imports/list.ts";
 import { redirect } from "./signed-out.ts";
 import { chip, shown, statusReason, timeOf } from "./values.ts";
@@ -30,8 +30,8 @@ export async function nowPage(desk: Desk): Promise<Response> {
   ]);
   const { timezone } = desk.property;
   const none = html`<p>${say().now.nothingSendsAndNothingWaits}</p><p><a class="button quiet" href="/console/campaigns">${say().general.seeAllCampaigns}</a></p>`;
-  const noJourney = html`<p>${say().now.noJourneyRuns} <a href="/console/journeys/new">${say().now.startFromUsualOne}</a></p>`;
-  const noImport = html`<p>${say().now.noFileWasImportedYet} <a href="/console/imports/new">${say().general.importPlayers}</a></p>`;
+  const noJourney = html`<p>${say().now.noJourneyRuns}</p>${firstStep(desk, "/console/journeys/new", say().now.startFromUsualOne)}`;
+  const noImport = html`<p>${say().now.noFileWasImportedYet}</p>${firstStep(desk, "/console/imports/new", say().general.importPlayers)}`;
   const live = "/console/live?list=campaigns&list=journeys&list=import_jobs";
   const content = html`${pauseNote(desk, state)}${players.rows.length === 0 ? firstSteps(desk) : ""}<div class="live" id="live" data-live="${live}">
 <h2>${say().now.campaignsUnderWay}</h2>${tableOf(say().now.campaignsUnderWay, [say().general.campaign, say().general.channel, say().general.status, say().general.why, say().general.starts], campaigns.rows.map(campaignRow(timezone)), none)}

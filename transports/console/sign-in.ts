@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { html } from "hono/html";
-import { type Fault, toFault } from "#runtime/faults.ts";
+import { type Fault, loggedFault, toFault } from "#runtime/faults.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
 import { addressOf } from "#transports/http/admission.ts";
+import { anonymously } from "#transports/http/anonymous.ts";
 import type { HttpContext } from "#transports/http/handlers.ts";
 import { readForm } from "#transports/pages/frame/form.ts";
 import { respond } from "#transports/pages/frame/page.ts";
@@ -15,6 +16,7 @@ import { language, say } from "./words/say.ts";
 /** Mounts the page where people sign in, and the form that signs them out. */
 export function mountSignIn(mounting: Mounting): void {
   const { app, service } = mounting;
+  const run = anonymously(mounting);
   app.get("/console/sign-in", (c) => signInPage(c, consolePath(c.req.query("to"))));
   app.post("/console/sign-in", (c) => signIn(mounting, c));
   app.post("/console/sign-out", async (c) => {
@@ -22,6 +24,13 @@ export function mountSignIn(mounting: Mounting): void {
     const form = await readForm(c);
     if (session === undefined) return redirect("/console/sign-in");
     if (!isFromHere(c) || !form || !hasFormToken(form, session)) return refusedPage(c);
+    try {
+      await run(c, "logout", { token: session });
+    } catch (error) {
+      const { status } = loggedFault(service.log, error, { path: "console", requestId: "" });
+      const content = html`<p>${say().signIn.thatDidNotWorkPlease}</p>`;
+      return signedOutPage(c, { heading: say().signIn.youAreStillSignedIn, status, content });
+    }
     return redirect("/console/sign-in", [setCookie(service, "console_session", "", 0)]);
   });
 }

@@ -2,7 +2,7 @@ import { html } from "hono/html";
 import { isUuid } from "#db/text.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import type { Row } from "./desk.ts";
-import { clock, count, counted, inEnglish, language, say } from "./words/say.ts";
+import { clock, count, inEnglish, say } from "./words/say.ts";
 
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}/;
 
@@ -24,7 +24,12 @@ export function shown(value: unknown, timezone: string, column = ""): Html | str
   if (typeof value === "number") return count(value);
   if (Array.isArray(value) && value.every((one) => typeof one !== "object"))
     return value.join(", ") || say().general.none;
-  if (typeof value === "object") return html`<code>${JSON.stringify(value)}</code>`;
+  if (typeof value === "object") {
+    const written = JSON.stringify(value);
+    return written === "{}"
+      ? html`<span class="none">${say().general.none}</span>`
+      : html`<code>${written}</code>`;
+  }
   const text = String(value);
   if (TIME.test(text)) return timeOf(text, timezone);
   if (column === "status" || column === "channel" || column === "state") return chip(text);
@@ -74,20 +79,7 @@ export function words(code: string): string {
   return (text[0]?.toUpperCase() ?? "") + text.slice(1);
 }
 
-/** A field of a record. In another language its own name stands beside the label: programs know it by that. */
-export function fieldName(name: string): Html | string {
-  if (language() === "en") return words(name);
-  if (!Object.hasOwn(say().labels, name)) return inEnglish(words(name));
-  return html`${words(name)} <code lang="en">${name}</code>`;
-}
-
-/** All fields of a record; those without a value are folded away. */
-export function fieldsOf(row: Readonly<Record<string, unknown>>, timezone: string): Html {
-  const isFilled = (value: unknown) => value !== null && value !== "" && String(value) !== "";
-  const [filled, empty] = [true, false].map((wanted) =>
-    Object.entries(row).filter(([, value]) => isFilled(value) === wanted),
-  );
-  const list = html`<dl class="fields">${filled!.map(([name, value]) => html`<div><dt>${fieldName(name)}</dt><dd>${shown(value, timezone, name)}</dd></div>`)}</dl>`;
-  if (empty!.length === 0) return list;
-  return html`${list}<details><summary>${say().general.withoutAValue(counted(empty!.length, "field"))}</summary><p class="soft">${empty!.map(([name]) => words(name)).join(", ")}</p></details>`;
+/** When the figures above were counted: they cost too much to be counted with each change. */
+export function countedNow(timezone: string): Html {
+  return html`<p class="soft">${say().report.countedAt(timeOf(new Date().toISOString(), timezone))}</p>`;
 }

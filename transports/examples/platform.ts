@@ -48,6 +48,7 @@ export const PLATFORM_EXAMPLES = {
   withdraw_invitation: { invitation_id: exampleId("invitations") },
   show_invitation: { token: "the one of the link in the mail" },
   accept_invitation: { token: "the one of the link in the mail", password: "a long sentence is a good one" },
+  logout: { token: "the one that login has answered" },
   login: { email: "admin@demo.example", password: "the one that the first start has shown" },
   request_password_reset: { email: "admin@demo.example" },
   confirm_password_reset: {

@@ -17,6 +17,7 @@ export const IMPERSONAL: Readonly<Record<string, string>> = {
   game_laws: "The operator's rules",
   game_prizes: "The operator's prizes",
   game_seeds: "Random numbers of games, sealed",
+  ended_sessions: "Staff",
   games: "The operator's own definitions",
   journey_counts: "Counts",
   journey_nodes: "The state of nodes: times and campaigns",

@@ -86,6 +86,25 @@ test("sending, scheduling and a key without confirmations reach nobody", async (
   expect(await reached()).toBe(0);
 });
 
+test("the preview of a change has the whole message to a chosen player, as the change would leave it", async () => {
+  const id = await scheduled(ALL);
+  const change = { id, subject: "{{ first_name | default: 'Friend' }}, something else" };
+  const held = await overRest(service, CATALOG.operations.get("update_campaign")!, change);
+  const proposalId = held.body.details.find(
+    ({ field }: { field: string }) => field === "proposal_id",
+  ).message;
+  const [player] = (await service.get("/api/players?tier=eq.Many&limit=1")).body as { id: string }[];
+  await service.request("PATCH", `/api/players/${player!.id}`, { body: { first_name: "Zoë" } });
+  const preview = async (playerId: string) =>
+    post("/api/functions/preview-proposal", { proposalId, propertyId, playerId }, person);
+  expect((await preview(player!.id)).body).toMatchObject({
+    stale: [],
+    shown: { message: { player_id: player!.id, subject: "Zoë, something else" }, problems: [] },
+  });
+  expect((await preview(randomUUID())).status).toBe(404);
+  expect((await service.get(`/api/campaigns/${id}`)).body.subject).toBe(message.subject);
+});
+
 test("what a person has approved cannot be changed into something else", async () => {
   const template = await made("create_template", {
     name: "T",

@@ -116,6 +116,10 @@ describe("a call above the limit", () => {
       stale: [],
       proposal: { tool: "send_campaign", players: 2 },
       preview: { preflight: { audience: 2, allowed: 2, sample_renders: [{ subject: "Hello" }, {}] } },
+      shown: {
+        message: { subject: "Hello", to: expect.stringMatching(/^.\*\*\*@e\*\*\*\.com$/) },
+        problems: [],
+      },
     });
     const done = await approve(proposalId);
     expect(done.body, done.text).toMatchObject({
@@ -123,6 +127,7 @@ describe("a call above the limit", () => {
       proposal: {
         status: "approved",
         decided_by: manager.id,
+        decided_by_email: manager.email,
         result: { entity: "campaigns", entity_id: id },
       },
       result: {

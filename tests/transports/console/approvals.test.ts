@@ -28,7 +28,11 @@ afterAll(async () => {
 
 /** A proposal of an agent to send a campaign. */
 async function proposal(name: string): Promise<{ id: string; campaign: string }> {
-  const campaign = await scenario.campaign({ name, body_html: "<h1>Double points</h1><p>This weekend.</p>" });
+  const campaign = await scenario.campaign({
+    name,
+    subject: "{{ first_name | default: 'Friend' }}, double points",
+    body_html: "<h1>Double points</h1><p>This weekend.</p>",
+  });
   const send = (input: object) =>
     onceOverMcp(
       casino.service,
@@ -103,6 +107,88 @@ describe.runIf(browser)("approvals in the console", () => {
         casino.service.tenant.id,
       );
       expect(status).toBe("sent");
+    });
+  });
+
+  test("show the whole message: of a chosen player, on a phone, in the dark, as text, with its size and links", async () => {
+    const { id } = await proposal("Looked at closely");
+    const [player] = await scenario.call("list_players", { filters: { "email.not.is": "null" }, limit: 1 });
+    await scenario.call("update_player", { id: player.id, first_name: "Zoë" });
+    await visiting({ width: 1280, height: 900, dark: false }, async (page) => {
+      await signIn(page);
+      await page.goto(`${casino.service.baseUrl}/console/approvals/${id}`);
+      await page.getByLabel("As a player gets it").fill(player.email);
+      await page.getByRole("button", { name: "Show" }).click();
+      await page.waitForURL(/player=/);
+      const preview = page.getByRole("region", { name: "Preview" });
+      await preview.locator(".envelope", { hasText: "Zoë, double points" }).waitFor();
+      await page.frameLocator("iframe").locator("h1", { hasText: "Double points" }).waitFor();
+      expect(await preview.locator("iframe").getAttribute("src")).toContain(`player=${player.id}`);
+      await preview.getByLabel("Phone").check();
+      expect((await preview.locator("iframe").boundingBox())!.width).toBeLessThanOrEqual(375);
+      // A mail program's choice is not the console's.
+      const scheme = () => page.evaluate("getComputedStyle(document.querySelector('iframe')).colorScheme");
+      expect(await scheme()).toBe("light");
+      await preview.getByLabel("Dark, by its own styles").check();
+      expect(await scheme()).toBe("dark");
+      await picture(page, "console-proposal-phone-dark");
+      await preview.getByRole("radio", { name: "Plain text" }).check();
+      await preview.getByRole("region", { name: "The message as plain text" }).waitFor();
+      expect(await preview.textContent()).toMatch(/\d+\.\d kB/);
+      await preview.getByText(/links, none refused/).click();
+    });
+  });
+
+  test("of a journey show its messages, one by one", async () => {
+    const { service } = casino;
+    const propertyId = service.tenant.id;
+    const settings = { recipe: "welcome" };
+    const { journey } = await scenario.call("create_journey_from_recipe", { propertyId, settings });
+    const asked = { journeyId: journey.id, propertyId };
+    const answered = await service.post("/api/functions/publish-journey", asked);
+    const named = ({ field }: { field: string }) => field === "proposal_id";
+    const id = answered.body.details.find(named).message;
+    await visiting({ width: 1280, height: 900, dark: true }, async (page) => {
+      await signIn(page);
+      await page.goto(`${service.baseUrl}/console/approvals/${id}`);
+      const messages = page.getByRole("list", { name: "Messages of the journey" });
+      await messages.waitFor();
+      const first = await page.textContent(".envelope");
+      await messages.getByRole("link", { name: "reminder" }).click();
+      await page.waitForURL(/variant=reminder/);
+      await page.locator(".envelope").waitFor();
+      expect(await page.textContent(".envelope")).not.toBe(first);
+      expect(await violations(page), "a journey's proposal").toEqual([]);
+      await picture(page, "console-proposal-journey");
+    });
+  });
+
+  test("that were decided say who decided, when, why and on which hash, as the audit log does", async () => {
+    const { id } = await proposal("Decided for good");
+    const { shown_hash } = (await casino.service.get(`/api/proposals/${id}`)).body;
+    await visiting({ width: 1280, height: 900, dark: false }, async (page) => {
+      await signIn(page);
+      await page.goto(`${casino.service.baseUrl}/console/approvals/${id}`);
+      await page.click("text=Refuse…");
+      await page.fill("#reason", "Not this week");
+      await page.getByRole("button", { name: "Refuse", exact: true }).click();
+      const decision = page.getByRole("region", { name: "The decision" });
+      for (const told of ["refused", manager.email, "Not this week", shown_hash]) {
+        expect(await decision.textContent()).toContain(told);
+      }
+      await picture(page, "console-approval-decided");
+      await decision.getByRole("link", { name: "In the audit log" }).click();
+      const row = page.getByRole("row", { name: /refuse_proposal/ });
+      for (const told of [manager.id, manager.email, shown_hash])
+        expect(await row.textContent()).toContain(told);
+      await row.getByRole("link").first().click();
+      await page.waitForSelector("h1");
+      expect(await page.textContent("main")).toContain(shown_hash);
+      await picture(page, "console-audit-decision");
+      await page.goto(`${casino.service.baseUrl}/console/approvals?show=decided`);
+      const listed = page.getByRole("row", { name: /Not this week/ });
+      expect(await listed.textContent()).toContain(manager.email);
+      expect(await listed.textContent()).toContain(shown_hash.slice(0, 16));
     });
   });
 

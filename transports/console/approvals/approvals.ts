@@ -2,12 +2,14 @@ import { html } from "hono/html";
 import { type Desk, isAdmin, type Row } from "#transports/console/desk.ts";
 import { consolePage, tableOf } from "#transports/console/frame.ts";
 import { onward } from "#transports/console/paging.ts";
+import { chosenIn, withChosen } from "#transports/console/preview/chosen.ts";
 import { redirect } from "#transports/console/signed-out.ts";
 import { chip, shown, timeOf } from "#transports/console/values.ts";
 import { count, inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { actionsOf } from "./decide.ts";
-import { type Previewed, previewSection, recordLink } from "./preview.ts";
+import { previewSection, recordLink } from "./preview.ts";
+import type { Previewed } from "./previewed.ts";
 
 const PART = "/console/approvals";
 
@@ -27,6 +29,7 @@ export async function approvalsPage(desk: Desk): Promise<Response> {
         say().general.status,
         say().general.players,
         say().general.why,
+        say().approvals.decidedBy,
         say().approvals.decided,
       ]
     : [
@@ -38,7 +41,7 @@ export async function approvalsPage(desk: Desk): Promise<Response> {
       ];
   const lines = rows.map(isDecided ? decidedRow(property.timezone) : waitingRow(property.timezone));
   const empty = isDecided
-    ? html`<p>${say().approvals.nothingHasBeenDecidedYet}</p>`
+    ? html`<p>${say().approvals.nothingHasBeenDecidedYet} <a href="${PART}">${say().approvals.whatWaits}</a></p>`
     : html`<p>${say().approvals.nothingWaitsForYou}</p><p>${limitsOf(desk)}${isAdmin(desk) ? html` <a href="/console/settings/limits">${say().limits.setThem}</a>.` : ""} <a href="/docs/agents">${say().approvals.theGuideToAgents}</a> ${say().approvals.saysHow}</p>`;
   const other = isDecided
     ? html`<a href="${PART}">${say().approvals.whatWaits}</a>`
@@ -57,18 +60,19 @@ export async function approvalPage(desk: Desk): Promise<Response> {
     desk.c.req.query("done") === undefined
       ? ""
       : html`<p class="said" role="status">${say().approvals.done}</p>`;
-  const path = `${PART}/${proposal.id}/preview`;
+  const path = withChosen(`${PART}/${proposal.id}/preview`, await chosenIn(desk));
   const preview = isWaiting
-    ? html`<div id="preview" data-part="${path}" aria-busy="true"><p><a class="button" href="${path}">${say().approvals.seeAsNowAndDecide}</a></p></div>`
+    ? html`<div id="preview" data-part="${path}" data-renews aria-busy="true"><p><a class="button" href="${path}">${say().approvals.seeAsNowAndDecide}</a></p></div>`
     : recordLink(proposal);
-  const content = html`<p><a href="${PART}">${say().approvals.allThatWaits}</a></p>${said}<p>${chip(proposal.status)} ${say().approvals.proposedBy(timeOf(proposal.created_at, timezone), proposerOf(proposal), isWaiting ? html`${say().approvals.untilThen(timeOf(proposal.expires_at, timezone))}` : "")}</p>${endOf(proposal, timezone)}${factsOf(proposal)}${preview}<details><summary>${say().approvals.theCallItself}</summary><dl class="fields"><div><dt>${say().approvals.operation}</dt><dd>${proposal.tool}</dd></div><div><dt>${say().approvals.sha256WhatYouSee}</dt><dd><code>${proposal.shown_hash}</code></dd></div></dl><pre class="call" tabindex="0" role="region" aria-label="${say().approvals.argumentsCall}">${JSON.stringify(proposal.input, null, 2)}</pre></details>`;
-  return consolePage(desk, { part: PART, heading: proposal.title, content, frames: true });
+  const content = html`<p><a href="${PART}">${say().approvals.allThatWaits}</a></p>${said}<div class="live" id="live" data-live="/console/live?list=proposals"><p>${chip(proposal.status)} ${say().approvals.proposedBy(timeOf(proposal.created_at, timezone), proposerOf(proposal), isWaiting ? html`${say().approvals.untilThen(timeOf(proposal.expires_at, timezone))}` : "")}</p>${endOf(proposal, timezone)}</div>${factsOf(proposal)}${preview}<details><summary>${say().approvals.theCallItself}</summary><dl class="fields"><div><dt>${say().approvals.operation}</dt><dd>${proposal.tool}</dd></div><div><dt>${say().approvals.sha256WhatYouSee}</dt><dd><code>${proposal.shown_hash}</code></dd></div></dl><pre class="call" tabindex="0" role="region" aria-label="${say().approvals.argumentsCall}">${JSON.stringify(proposal.input, null, 2)}</pre></details>`;
+  return consolePage(desk, { part: PART, heading: proposal.title, isEnglish: true, content, frames: true });
 }
 
 /** A waiting proposal as it would be now, and the decision: a part of its page, or by itself without scripts. */
 export async function previewPage(desk: Desk): Promise<Response> {
   const proposalId = desk.c.req.param("id");
-  const previewed = await desk.run<Previewed>("preview_proposal", { proposalId });
+  const chosen = await chosenIn(desk);
+  const previewed = await desk.run<Previewed>("preview_proposal", { proposalId, ...chosen });
   const { proposal, stale } = previewed;
   const changed =
     stale.length > 0
@@ -78,7 +82,7 @@ export async function previewPage(desk: Desk): Promise<Response> {
     part: PART,
     above: { path: `${PART}/${proposal.id}`, name: proposal.title },
     heading: say().approvals.asItIsNow,
-    content: html`${factsOf(proposal)}<div id="preview">${changed}${previewSection(previewed)}${actionsOf(desk, previewed)}</div>`,
+    content: html`${factsOf(proposal)}<div id="preview">${changed}${await previewSection(desk, previewed, chosen)}${actionsOf(desk, previewed)}</div>`,
     frames: true,
   });
 }
@@ -118,7 +122,7 @@ function waitingRow(timezone: string) {
 
 function decidedRow(timezone: string) {
   return (row: Row): Html =>
-    html`<tr><th scope="row"><a href="${PART}/${row.id}">${inEnglish(String(row.title))}</a><p class="soft">${inEnglish((row.sentences as string[])[0]!)}</p></th><td>${chip(String(row.status))}</td><td class="number">${playersOf(row)}</td><td>${shown(row.reason, timezone)}</td><td>${shown(row.decided_at, timezone)}</td></tr>`;
+    html`<tr><th scope="row"><a href="${PART}/${row.id}">${inEnglish(String(row.title))}</a><p class="soft">${inEnglish((row.sentences as string[])[0]!)}</p></th><td>${chip(String(row.status))}</td><td class="number">${playersOf(row)}</td><td>${shown(row.reason, timezone)}</td><td>${shown(row.decided_by_email, timezone)}</td><td>${shown(row.decided_at, timezone)}<p class="soft"><code>${String(row.shown_hash).slice(0, 16)}</code></p></td></tr>`;
 }
 
 function playersOf({ players }: Row): string {
@@ -134,11 +138,14 @@ function proposerOf({ proposed_by, client }: Pick<Previewed["proposal"], "propos
   return client && !WAYS_IN.has(client) ? say().approvals.clientWith(client, by) : by;
 }
 
-function endOf({ status, reason, decided_at, result }: Previewed["proposal"], timezone: string): Html | "" {
+/** Who decided, when and why, on which hash, and what came of it. */
+function endOf(proposal: Previewed["proposal"], timezone: string): Html | "" {
+  const { id, status, reason, decided_at, decided_by_email, shown_hash, result } = proposal;
   if (status === "waiting" || decided_at === null) return "";
+  const words = say().approvals;
   const page = result?.entity === "campaigns" || result?.entity === "journeys" ? result : null;
-  const link = page
-    ? html` <a href="/console/${page.entity}/${page.entity_id}">${say().approvals.lookAtIt}</a>`
-    : "";
-  return html`<p>${chip(status)} ${timeOf(decided_at, timezone)}${reason ? `: ${reason}` : ""}.${link}</p>`;
+  const link = page ? html` <a href="/console/${page.entity}/${page.entity_id}">${words.lookAtIt}</a>` : "";
+  const line = (name: string, value: Html | string) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
+  const audit = `/console/records/audit_logs?column=entity_id&operator=eq&value=${id}`;
+  return html`<section class="pane" aria-label="${words.theDecision}"><h2>${words.theDecision}</h2><dl class="fields">${line(say().general.status, chip(status))}${decided_by_email === null ? "" : line(words.decidedBy, decided_by_email)}${line(words.decided, timeOf(decided_at, timezone))}${reason ? line(say().general.reason, decided_by_email === null || status === "stale" ? inEnglish(reason) : reason) : ""}${line(words.sha256Shown, html`<code>${shown_hash}</code>`)}</dl><p><a href="${audit}">${words.inTheAuditLog}</a>${link}</p></section>`;
 }

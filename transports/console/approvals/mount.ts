@@ -1,7 +1,7 @@
 import { mountDesk } from "#transports/console/mount-desk.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
 import { approvalPage, approvalsPage, decide, previewPage } from "./approvals.ts";
-import { previewMessage } from "./preview.ts";
+import { previewMessage } from "./message.ts";
 
 /** Mounts the pages on which people decide on proposals. */
 export function mountApprovals(mounting: Mounting): void {

@@ -4,8 +4,9 @@ import { allows } from "#tools/campaigns/campaign/states.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { actButton, askButton } from "#transports/console/fields.ts";
 import { consolePage } from "#transports/console/frame.ts";
+import { fieldsOf } from "#transports/console/records/fields.ts";
 import { redirect } from "#transports/console/signed-out.ts";
-import { chip, fieldsOf, timeOf } from "#transports/console/values.ts";
+import { chip, timeOf } from "#transports/console/values.ts";
 import { counted, inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { abTestForm } from "./ab-test.ts";
@@ -54,15 +55,22 @@ export async function copyCampaign(desk: Desk): Promise<Response> {
   return redirect(`${PART}/${campaign.id}`);
 }
 
+export async function deleteCampaign(desk: Desk): Promise<Response> {
+  await desk.run("delete_campaign", { id: desk.c.req.param("id") });
+  return redirect(PART);
+}
+
 async function before(desk: Desk, campaign: Row, stats: Stats): Promise<Html> {
   const { check } = desk.c.req.query();
   const step = check === undefined ? "write" : "check";
   const steps = html`<ol class="steps"><li><a href="?"${step === "write" ? html` aria-current="step"` : ""}>${say().campaigns.write}</a></li><li><a href="?check=yes"${step === "check" ? html` aria-current="step"` : ""}>${say().campaigns.checkAndSend}</a></li></ol>`;
   const failed = stats.audience > 0 ? reportOf(desk, campaign, stats) : "";
-  if (step === "check") return html`${steps}${checkPart(desk, campaign)}${failed}`;
+  // The report stands here as soon as the campaign goes.
+  const live = html`<div class="live" id="live" data-live="/console/live?campaign=${campaign.id}">${failed}</div>`;
+  if (step === "check") return html`${steps}${live}${checkPart(desk, campaign)}`;
   const preview = html`<section class="preview" aria-label="${say().general.preview}">${await previewOf(desk, campaign)}</section>`;
   const written = desk.canWrite ? await forms(desk, campaign) : settings(desk, campaign);
-  return html`${steps}<div class="two"><section aria-label="${say().campaigns.write}">${written}</section>${preview}</div>${failed}`;
+  return html`${steps}${live}<div class="two"><section aria-label="${say().campaigns.write}">${written}</section>${preview}</div>`;
 }
 
 /** The check of a large audience takes longer than a page may, so it arrives behind it. */
@@ -90,14 +98,14 @@ async function forms(desk: Desk, campaign: Row): Promise<Html> {
 
 async function after(desk: Desk, campaign: Row, stats: Stats): Promise<Html> {
   const { id } = campaign;
-  return html`<div class="live" id="live" data-live="/console/live?campaign=${id}">${reportOf(desk, campaign, stats)}</div><h2>${say().general.hourByHour}</h2><div id="hours" data-part="/console/campaigns/${id}/hours" aria-busy="true"><p><a href="/console/campaigns/${id}/hours">${campaign.channel === "voice" ? say().campaigns.callsByTheHour : say().campaigns.messagesOpensAndClicksBy}</a></p></div><h2>${say().campaigns.message}</h2><section class="preview" aria-label="${say().campaigns.message}">${await previewOf(desk, campaign)}</section>${settings(desk, campaign)}<p><a href="/console/records/campaign_sends?column=campaign_id&amp;operator=eq&amp;value=${id}">${say().campaigns.eachRecipientsMessage}</a></p>`;
+  return html`<div class="live" id="live" data-live="/console/live?campaign=${id}">${reportOf(desk, campaign, stats)}</div><h2>${say().general.hourByHour}</h2><div id="hours" data-part="/console/campaigns/${id}/hours" data-renews aria-busy="true"><p><a href="/console/campaigns/${id}/hours">${campaign.channel === "voice" ? say().campaigns.callsByTheHour : say().campaigns.messagesOpensAndClicksBy}</a></p></div><h2>${say().campaigns.message}</h2><section class="preview" aria-label="${say().campaigns.message}">${await previewOf(desk, campaign)}</section>${settings(desk, campaign)}<p><a href="/console/records/campaign_sends?column=campaign_id&amp;operator=eq&amp;value=${id}">${say().campaigns.eachRecipientsMessage}</a></p>`;
 }
 
 /** The templates and segments that a campaign can name. */
 export async function choicesOf(desk: Desk): Promise<{ templates: Row[]; segments: Row[] }> {
   const [templates, segments] = await Promise.all([
     desk.list("templates", { order: "name.asc", limit: 200, select: "id,name,channel" }),
-    desk.list("segments", { order: "name.asc", limit: 200, select: "id,name,member_count" }),
+    desk.list("segments", { order: "name.asc", limit: 200, select: "id,name,member_count,last_computed_at" }),
   ]);
   return { templates: templates.rows, segments: segments.rows };
 }
@@ -124,7 +132,16 @@ function actsOf(desk: Desk, campaign: Row): Html | "" {
         yes: say().campaigns.cancelTheCampaign,
       })
     : "";
-  return html`${button("pause", "")}${button("resume", "")}${status === "scheduled" ? button("unschedule") : ""}${cancel}${actButton(desk, `${path}/copy`, say().campaigns.copy)}`;
+  const remove =
+    status === "draft"
+      ? askButton(desk, {
+          action: `${path}/delete`,
+          text: say().general.delete,
+          question: say().campaigns.draftIsGoneForGood,
+          yes: say().campaigns.deleteTheDraft,
+        })
+      : "";
+  return html`${button("pause", "")}${button("resume", "")}${status === "scheduled" ? button("unschedule") : ""}${cancel}${actButton(desk, `${path}/copy`, say().campaigns.copy)}${remove}`;
 }
 
 function settings({ property: { timezone } }: Desk, campaign: Row): Html {

@@ -3,7 +3,7 @@ import { bars, type Tile, tiles } from "#transports/console/bars.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { actButton, askButton, formOf, input, tick } from "#transports/console/fields.ts";
 import { term } from "#transports/console/terms.ts";
-import { words } from "#transports/console/values.ts";
+import { countedNow, words } from "#transports/console/values.ts";
 import { count, counted, inEnglish, money, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { reasonWords } from "./reasons.ts";
@@ -32,10 +32,14 @@ export async function checkSection(desk: Desk, campaign: Row): Promise<Html> {
   const blocked = Object.entries(result.blocked).sort(([, one], [, other]) => other - one);
   const rows = blocked.map(
     ([reason, value]) =>
-      [reason, value, html`${words(reason)}<p class="soft">${reasonWords(reason)}</p>`] as const,
+      [
+        reason,
+        value,
+        html`${words(reason)}<p class="soft">${reasonWords(reason, campaign.channel)}</p>`,
+      ] as const,
   );
   const { tested } = desk.c.req.query();
-  return html`${tested === undefined ? "" : html`<p class="said" role="status">${say().report.testOnItsWay(desk.user.email)}</p>`}${verdict(result)}${tiles(figuresOf(result))}<div class="two aside"><section>${rows.length > 0 ? html`<h2>${say().general.whoGetsNoneAndWhy}</h2>${bars(say().general.blockedByReason, rows, result.audience, say().general.reason)}` : html`<h2>${say().report.whoGetsNone}</h2><p>${say().report.gateBlocksNobody(term("gate"))}</p>`}<h2>${say().report.firstWhoGet}</h2>${samples(campaign, result)}</section><section>${desk.canWrite ? sending(desk, campaign, result) : html`<p class="soft">${say().report.aManagerSendsIt}</p>`}</section></div>`;
+  return html`${tested === undefined ? "" : html`<p class="said" role="status">${say().report.testOnItsWay(desk.user.email)}</p>`}${verdict(result)}${tiles(figuresOf(result))}${countedNow(desk.property.timezone)}<div class="two aside"><section>${rows.length > 0 ? html`<h2>${say().general.whoGetsNoneAndWhy}</h2>${bars(say().general.blockedByReason, rows, result.audience, say().general.reason)}` : html`<h2>${say().report.whoGetsNone}</h2><p>${say().report.gateBlocksNobody(term("gate"))}</p>`}<h2>${say().report.firstWhoGet}</h2>${samples(campaign, result)}</section><section>${desk.canWrite ? sending(desk, campaign, result) : html`<p class="soft">${say().report.aManagerSendsIt}</p>`}</section></div>`;
 }
 
 function verdict({ ok, errors, warnings }: Preflight): Html {

@@ -1,7 +1,7 @@
 import { html } from "hono/html";
 import type { Desk } from "#transports/console/desk.ts";
 import { consolePage, tableOf } from "#transports/console/frame.ts";
-import { timeOf } from "#transports/console/values.ts";
+import { countedNow, timeOf } from "#transports/console/values.ts";
 import { count, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 
@@ -30,7 +30,7 @@ export async function hoursPage(desk: Desk): Promise<Response> {
   const part = "/console/campaigns";
   const { timezone } = desk.property;
   const isCalls = campaign.channel === "voice";
-  const content = html`<div id="hours">${hours.length === 0 ? html`<div class="empty"><p>${say().report.nothingHasGoneOutYet}</p></div>` : html`${chart(hours, isCalls, timezone)}${table(hours, isCalls, timezone)}`}</div>`;
+  const content = html`<div id="hours">${hours.length === 0 ? html`<div class="empty"><p>${say().report.nothingHasGoneOutYet} <a href="${part}/${id}?check=yes">${say().campaigns.seeWhoGetsAndSend}</a></p></div>` : html`${chart(hours, isCalls, timezone)}${table(hours, isCalls, timezone)}`}${countedNow(timezone)}</div>`;
   return consolePage(desk, {
     part,
     above: { path: `${part}/${id}`, name: String(campaign.name) },

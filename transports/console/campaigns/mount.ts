@@ -6,7 +6,15 @@ import { redirect } from "#transports/console/signed-out.ts";
 import { say } from "#transports/console/words/say.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
 import { abTestForm, removeAbTest, saveAbTest } from "./ab-test.ts";
-import { ACTS, actOnCampaign, campaignPage, checkPage, choicesOf, copyCampaign } from "./campaign.ts";
+import {
+  ACTS,
+  actOnCampaign,
+  campaignPage,
+  checkPage,
+  choicesOf,
+  copyCampaign,
+  deleteCampaign,
+} from "./campaign.ts";
 import { hoursPage } from "./hours.ts";
 import { campaignsPage } from "./list.ts";
 import { messageOf } from "./preview.ts";
@@ -39,6 +47,7 @@ export function mountCampaigns(mounting: Mounting): void {
   post("/:id/ab-test", (desk) => saveAbTest(desk, (filled) => testAgainPage(desk, filled)));
   post("/:id/ab-test/remove", removeAbTest);
   post("/:id/copy", copyCampaign);
+  post("/:id/delete", deleteCampaign);
   post("/:id/schedule", scheduleCampaign);
   post("/:id/test", async (desk) => {
     const campaignId = desk.c.req.param("id");

@@ -53,7 +53,7 @@ export interface Stats
 /** Where a campaign's recipients stand, why some were left out, and what the others did. */
 export function reportOf(desk: Desk, campaign: Row, stats: Stats): Html {
   if (stats.audience === 0) {
-    return html`<div class="empty"><p>${say().report.noRecipientsArePlannedYet}</p></div>`;
+    return html`<div class="empty"><p>${say().report.noRecipientsArePlannedYet} <a href="/console">${say().general.openNow}</a></p></div>`;
   }
   const { timezone } = desk.property;
   return html`${summary(stats)}<h2>${say().report.whereRecipientsStand(count(stats.audience))}</h2>${stacked(say().report.recipientsByState, statesOf(stats), stats.audience)}${waits(stats)}${skips(campaign, stats)}${stats.calls ? callFigures(stats.calls, campaign.id) : ""}${variants(desk, campaign, stats)}${stats.calls ? "" : links(stats)}<p class="soft">${say().report.countedAt(timeOf(stats.as_of, timezone))}</p>`;
@@ -107,7 +107,7 @@ function skips(campaign: Row, { skipped, no_consent }: Stats): Html | "" {
     return [
       reason,
       value,
-      html`<a href="${list}">${words(reason)}</a><p class="soft">${reasonWords(reason)}</p>`,
+      html`<a href="${list}">${words(reason)}</a><p class="soft">${reasonWords(reason, campaign.channel)}</p>`,
     ] as const;
   });
   const causes = no_consent ? Object.entries(no_consent).filter(([, value]) => value > 0) : [];

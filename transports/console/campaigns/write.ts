@@ -15,7 +15,7 @@ import { consolePage } from "#transports/console/frame.ts";
 import { redirect } from "#transports/console/signed-out.ts";
 import { term } from "#transports/console/terms.ts";
 import { words } from "#transports/console/values.ts";
-import { counted, say } from "#transports/console/words/say.ts";
+import { clock, counted, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { scriptField, scriptIn, scriptText } from "./calls.ts";
 
@@ -32,7 +32,7 @@ export async function newCampaignPage(desk: Desk, choices: Choices, filled: Fill
   const content = html`<div class="narrow">${formOf(desk, {
     action: `${PART}/new`,
     filled,
-    content: html`${input(filled, { name: "name", label: say().general.name, isRequired: true, most: 200, hint: say().campaigns.forYourOwnListsPlayers })}${select(filled, { name: "channel", label: say().general.channel, options: channels.map((name): Option => [name, channelWords(name)]) })}${templateField(filled, choices, null)}${audienceField(filled, choices)}<div class="acts"><button>${say().campaigns.writeTheMessage}</button></div>`,
+    content: html`${input(filled, { name: "name", label: say().general.name, isRequired: true, most: 200, hint: say().campaigns.forYourOwnListsPlayers })}${select(filled, { name: "channel", label: say().general.channel, options: channels.map((name): Option => [name, channelWords(name)]) })}${templateField(filled, choices, null)}${audienceField(desk, filled, choices)}<div class="acts"><button>${say().campaigns.writeTheMessage}</button></div>`,
   })}</div>`;
   return consolePage(desk, {
     part: PART,
@@ -73,6 +73,7 @@ export function saveCampaign(desk: Desk, again: (filled: Filled) => Promise<Resp
         ...texts,
         ...scriptIn(desk.form),
         ...audienceIn(desk.form),
+        ...tagsIn(desk.form),
       });
       return redirect(`${PART}/${id}${desk.form.get("then") === "check" ? "?check=yes" : ""}`);
     },
@@ -104,7 +105,7 @@ export function editor(desk: Desk, campaign: Row, choices: Choices, filled = fil
   return formOf(desk, {
     action: `${PART}/${campaign.id}`,
     filled,
-    content: html`${input(filled, { name: "name", label: say().general.name, isRequired: true, most: 200 })}${templateField(filled, choices, String(campaign.channel))}${isMail ? mail : title}${body}${audienceField(filled, choices)}<div class="acts"><button>${say().general.save}</button></div>`,
+    content: html`${input(filled, { name: "name", label: say().general.name, isRequired: true, most: 200 })}${templateField(filled, choices, String(campaign.channel))}${isMail ? mail : title}${body}${audienceField(desk, filled, choices)}${tagsField(filled)}<div class="acts"><button>${say().general.save}</button></div>`,
   });
 }
 
@@ -112,7 +113,7 @@ function scriptEditor(desk: Desk, campaign: Row, choices: Choices, filled: Fille
   return formOf(desk, {
     action: `${PART}/${campaign.id}`,
     filled,
-    content: html`${input(filled, { name: "name", label: say().general.name, isRequired: true, most: 200 })}${templateField(filled, choices, "voice")}${scriptField(filled)}${audienceField(filled, choices)}<div class="acts"><button>${say().general.save}</button></div>`,
+    content: html`${input(filled, { name: "name", label: say().general.name, isRequired: true, most: 200 })}${templateField(filled, choices, "voice")}${scriptField(filled)}${audienceField(desk, filled, choices)}${tagsField(filled)}<div class="acts"><button>${say().general.save}</button></div>`,
   });
 }
 
@@ -124,12 +125,29 @@ function audienceIn(form: URLSearchParams): Row {
   return { audience: null, segment_id: wanted || null };
 }
 
+function tagsField(filled: Filled): Html {
+  return input(filled, {
+    name: "tags",
+    label: say().campaigns.tags,
+    most: 500,
+    hint: say().settings.withCommasBetweenThem,
+  });
+}
+
+/** The tags of a form that has the field. */
+function tagsIn(form: URLSearchParams): Row {
+  const written = form.get("tags");
+  if (written === null) return {};
+  return { tags: [...new Set(written.split(",").map((one) => one.trim()))].filter((one) => one !== "") };
+}
+
 function filledBy(campaign: Row): Filled {
   const { segment_id, audience, conditions } = campaign;
   return {
     values: {
       ...campaign,
       voice_script: scriptText(campaign),
+      tags: (campaign.tags as string[]).join(", "),
       to: conditions ? "own" : (segment_id ?? audience ?? ""),
     },
   };
@@ -147,9 +165,9 @@ function templateField(filled: Filled, { templates }: Choices, channel: string |
   });
 }
 
-function audienceField(filled: Filled, { segments }: Choices): Html {
+function audienceField({ property: { timezone } }: Desk, filled: Filled, { segments }: Choices): Html {
   const options = segments.map((one): Option => {
-    const size = typeof one.member_count === "number" ? ` (${counted(one.member_count, "player")})` : "";
+    const size = typeof one.member_count === "number" ? ` (${sizeOf(one, timezone)})` : "";
     return [String(one.id), `${one.name}${size}`];
   });
   const isOwn = !(filled.values instanceof URLSearchParams) && filled.values.to === "own";
@@ -164,6 +182,12 @@ function audienceField(filled: Filled, { segments }: Choices): Html {
       ["all", say().campaigns.everyPlayerProperty],
     ],
   });
+}
+
+/** The size of a segment when it was last counted. Each use counts anew. */
+function sizeOf({ member_count, last_computed_at }: Row, timezone: string): string {
+  const players = counted(Number(member_count), "player");
+  return say().campaigns.playersAt(players, clock(new Date(String(last_computed_at)), timezone));
 }
 
 function channelWords(name: string): string {

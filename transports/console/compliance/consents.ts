@@ -2,7 +2,8 @@ import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { consolePage, tableOf } from "#transports/console/frame.ts";
 import { onward } from "#transports/console/paging.ts";
-import { chip, fieldsOf, labelOf, shown, timeOf } from "#transports/console/values.ts";
+import { fieldsOf } from "#transports/console/records/fields.ts";
+import { chip, labelOf, shown, timeOf } from "#transports/console/values.ts";
 import { say } from "#transports/console/words/say.ts";
 import { ledgerSection } from "./ledger.ts";
 
@@ -38,7 +39,7 @@ export async function consentsPage(desk: Desk): Promise<Response> {
     say().compliance.by,
     say().compliance.hash,
   ];
-  const empty = html`<p>${say().compliance.nothingRecordedThisPlayerWas}</p>`;
+  const empty = html`<p>${say().compliance.nothingRecordedThisPlayerWas} <a href="/docs/consent-and-compliance">${say().compliance.theGuideToConsents}</a></p>`;
   const content = html`<p class="screen"><a href="${PART}/${id}">${say().general.thePlayer}</a>${say().compliance.toKeepThisPageAs}</p><dl class="fields"><div><dt>${say().compliance.controller}</dt><dd>${property.legal_name ?? property.name}</dd></div><div><dt>${say().general.player}</dt><dd>${player.player_id ?? id}</dd></div><div><dt>${say().general.record}</dt><dd>${id}</dd></div><div><dt>${say().general.made}</dt><dd>${shown(new Date().toISOString(), timezone)}</dd></div></dl><h2>${say().compliance.entriesConsentLedgerOldest}</h2>${tableOf(say().general.consents, head, lines, empty)}${onward(c, next)}<p class="soft">${say().compliance.entriesAreNeverChangedChannel}</p>${await ledgerSection(desk, path)}`;
   return consolePage(desk, { part: PART, heading: say().compliance.consentsOf(nameOf(player)), content });
 }

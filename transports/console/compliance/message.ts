@@ -1,7 +1,8 @@
 import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { consolePage, tableOf } from "#transports/console/frame.ts";
-import { fieldsOf, labelOf, shown, timeOf } from "#transports/console/values.ts";
+import { fieldsOf } from "#transports/console/records/fields.ts";
+import { labelOf, shown, timeOf } from "#transports/console/values.ts";
 import { say } from "#transports/console/words/say.ts";
 
 const PART = "/console/players";

@@ -1,6 +1,6 @@
 import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
-import { consolePage, numbers, tableOf } from "#transports/console/frame.ts";
+import { consolePage, firstStep, numbers, tableOf } from "#transports/console/frame.ts";
 import { onward } from "#transports/console/paging.ts";
 import { chip, shown, timeOf } from "#transports/console/values.ts";
 import { say } from "#transports/console/words/say.ts";
@@ -16,7 +16,7 @@ export async function importsPage(desk: Desk): Promise<Response> {
     limit: 50,
     cursor: c.req.query("cursor") ?? "",
   });
-  const empty = html`<p>${say().imports.noFileWasImportedYet}</p>${canWrite ? html`<p><a class="button" href="${PART}/new">${say().imports.importAFile}</a></p>` : ""}`;
+  const empty = html`<p>${say().imports.noFileWasImportedYet}</p>${firstStep(desk, `${PART}/new`, say().imports.importAFile)}`;
   const table = importsTable(rows, property.timezone, empty);
   return consolePage(desk, {
     part: PART,

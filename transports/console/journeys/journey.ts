@@ -30,10 +30,10 @@ export async function journeyPage(desk: Desk): Promise<Response> {
   });
 }
 
-/** The picture of a journey, drawn in the property's colours. */
+/** The picture of a journey, drawn in the colours of the console. */
 export async function journeyPicture(desk: Desk): Promise<Response> {
   const of = desk.c.req.query("of") === "draft" ? { of: "draft" } : {};
-  const input = { journeyId: desk.c.req.param("id"), format: "svg", ...of };
+  const input = { journeyId: desk.c.req.param("id"), format: "svg", colors: "service", ...of };
   const { svg } = await desk.run<{ svg: string }>("draw_journey", input);
   return new Response(svg, {
     headers: {

@@ -1,7 +1,7 @@
 import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
-import { consolePage, numbers, tableOf } from "#transports/console/frame.ts";
-import { onward } from "#transports/console/paging.ts";
+import { consolePage, firstStep, numbers, tableOf } from "#transports/console/frame.ts";
+import { byName, nameSearch, noneNamed, onward } from "#transports/console/paging.ts";
 import { chip, shown, statusReason } from "#transports/console/values.ts";
 import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
@@ -11,12 +11,17 @@ export const PART = "/console/journeys";
 /** All journeys, newest first. */
 export async function journeysPage(desk: Desk): Promise<Response> {
   const { c, property, canWrite } = desk;
+  const wanted = (c.req.query("q") ?? "").trim();
   const { rows, next } = await desk.list("journeys", {
+    filters: byName(wanted),
     order: "created_at.desc,id.desc",
     limit: 50,
     cursor: c.req.query("cursor") ?? "",
   });
-  const empty = html`<p>${say().journeys.thereNoJourneyYetJourney}</p>${canWrite ? html`<p><a class="button" href="${PART}/new">${say().journeys.chooseTheFirstOne}</a></p>` : ""}`;
+  const empty =
+    wanted !== ""
+      ? noneNamed(PART, wanted)
+      : html`<p>${say().journeys.thereNoJourneyYetJourney}</p>${firstStep(desk, `${PART}/new`, say().journeys.chooseTheFirstOne)}`;
   const head = [
     say().general.journey,
     say().general.status,
@@ -28,7 +33,7 @@ export async function journeysPage(desk: Desk): Promise<Response> {
     part: PART,
     heading: say().general.journeys,
     actions: canWrite ? html`<a class="button" href="${PART}/new">${say().journeys.newJourney}</a>` : "",
-    content: html`<div class="live" id="live" data-live="/console/live?list=journeys">${tableOf(say().general.journeys, head, rows.map(rowOf(property.timezone)), empty)}${onward(c, next)}</div>`,
+    content: html`${nameSearch(PART, wanted)}<div class="live" id="live" data-live="/console/live?list=journeys">${tableOf(say().general.journeys, head, rows.map(rowOf(property.timezone)), empty)}${onward(c, next)}</div>`,
   });
 }
 

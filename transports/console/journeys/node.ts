@@ -31,7 +31,7 @@ export async function nodePage(desk: Desk): Promise<Response> {
     say().journeys.until,
     say().general.why,
   ];
-  const content = html`${placed ? html`<p>${nodeWords(placed)}</p>` : ""}<div class="live" id="live" data-live="/console/live?journey=${id}">${tableOf(say().journeys.playersHere, head, lines, html`<p>${say().journeys.nobodyHereNowPlayersCome}</p>`)}${onward(c, next)}</div>`;
+  const content = html`${placed ? html`<p>${nodeWords(placed)}</p>` : ""}<div class="live" id="live" data-live="/console/live?journey=${id}">${tableOf(say().journeys.playersHere, head, lines, html`<p>${say().journeys.nobodyHereNowPlayersCome} <a href="${PART}/${id}">${say().journeys.seeTheJourney}</a></p>`)}${onward(c, next)}</div>`;
   const above = { path: `${PART}/${id}`, name: String(journey.name) };
   return consolePage(desk, { part: PART, above, heading: say().journeys.atNode(node), content });
 }

@@ -3,7 +3,7 @@ import { toFault } from "#runtime/faults.ts";
 import { bars } from "#transports/console/bars.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { input, type Option, select } from "#transports/console/fields.ts";
-import { consolePage, faultText, numbers, tableOf } from "#transports/console/frame.ts";
+import { consolePage, faultText, firstStep, numbers, tableOf } from "#transports/console/frame.ts";
 import { term } from "#transports/console/terms.ts";
 import { labelOf, timeOf, words } from "#transports/console/values.ts";
 import { count, counted, say } from "#transports/console/words/say.ts";
@@ -39,7 +39,7 @@ export async function simulatePage(desk: Desk): Promise<Response> {
   const values = { segment: query.segment ?? ownSegment(journey), days: query.days ?? "30" };
   const options = segments.map((one): Option => [String(one.id), String(one.name)]);
   const form = html`<form class="form narrow" method="get">${select({ values }, { name: "segment", label: say().journeys.playersOfTheSegment, options, hint: say().journeys.atMostItsFirst10000 })}${input({ values }, { name: "days", label: say().general.days, type: "number", hint: say().journeys.howLongClockRunsAt })}<div class="acts"><button>${say().journeys.simulate}</button></div></form>`;
-  const none = html`<div class="empty"><p>${say().journeys.simulationNeedsPlayersSegment} <a href="/console/segments/new">${say().journeys.buildASegmentFirst}</a></p></div>`;
+  const none = html`<div class="empty"><p>${say().journeys.simulationNeedsPlayersSegment}</p>${firstStep(desk, "/console/segments/new", say().journeys.buildASegmentFirst)}</div>`;
   const result = query.segment
     ? await resultOf(desk, { id, segment: query.segment, days: Number(values.days) })
     : "";

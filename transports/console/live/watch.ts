@@ -14,6 +14,7 @@ const SILENCE_MS = 15_000;
 export interface LiveSubject {
   propertyId: string;
   userId: string;
+  session: string | undefined;
   ids: readonly string[];
   lists: readonly Watched[];
 }
@@ -67,9 +68,13 @@ async function tell(
   }
 }
 
-/** Whether the person still has the property: from the cache of users, where nothing has changed. */
-async function worksThere({ directory }: Service, { userId, propertyId }: LiveSubject): Promise<boolean> {
+/** Whether the person is still signed in and has the property: from the cache of users, where nothing has changed. */
+async function worksThere(
+  { directory }: Service,
+  { userId, session, propertyId }: LiveSubject,
+): Promise<boolean> {
   const user = await directory.user(userId);
+  if (session && user?.ended_sessions.includes(session)) return false;
   const has = user?.memberships.some(({ property_id }) => property_id === propertyId) ?? false;
   return has || user?.is_platform_admin === true;
 }

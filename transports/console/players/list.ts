@@ -1,6 +1,6 @@
 import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
-import { consolePage, numbers, tableOf } from "#transports/console/frame.ts";
+import { consolePage, firstStep, numbers, tableOf } from "#transports/console/frame.ts";
 import { onward } from "#transports/console/paging.ts";
 import { term } from "#transports/console/terms.ts";
 import { chip, shown, timeOf } from "#transports/console/values.ts";
@@ -21,8 +21,8 @@ export async function playersPage(desk: Desk): Promise<Response> {
   });
   const empty =
     wanted === ""
-      ? html`<p>${say().players.thereAreNoPlayersYet}</p><p><a class="button" href="/console/imports/new">${say().general.importPlayers}</a></p>`
-      : html`<p>${say().players.nobodyHas(wanted)}</p>`;
+      ? html`<p>${say().players.thereAreNoPlayersYet}</p>${firstStep(desk, "/console/imports/new", say().general.importPlayers)}`
+      : html`<p>${say().players.nobodyHas(wanted)} <a href="${PART}">${say().players.seeAllPlayers}</a></p>`;
   const head = [
     say().general.player,
     say().general.name,

@@ -41,7 +41,7 @@ function rowOf(timezone: string) {
         ? html`<p>${say().players.messageWaits(until, defer.reasons.map((one) => labelOf(one)).join(", "))}</p>`
         : "";
     const verdict = allowed ? (defer ? "later" : "yes") : "no";
-    return html`<tr><th scope="row">${words(channel)}</th><td>${chip(verdict)}</td><td>${bars.map((one) => html`<p>${reasonWords(one.rule) || inEnglish(one.meaning)}${one.records.map((record) => recordOf(record, timezone))}</p>`)}${waits}</td></tr>`;
+    return html`<tr><th scope="row">${words(channel)}</th><td>${chip(verdict)}</td><td>${bars.map((one) => html`<p>${reasonWords(one.rule, channel) || inEnglish(one.meaning)}${one.records.map((record) => recordOf(record, timezone))}</p>`)}${waits}</td></tr>`;
   };
 }
 

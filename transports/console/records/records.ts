@@ -7,9 +7,11 @@ import type { Desk } from "#transports/console/desk.ts";
 import { consolePage, tableOf } from "#transports/console/frame.ts";
 import { onward } from "#transports/console/paging.ts";
 import { transcriptOf } from "#transports/console/transcript.ts";
-import { fieldName, fieldsOf, shown, words } from "#transports/console/values.ts";
+import { shown, words } from "#transports/console/values.ts";
 import { inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
+import { fieldName, fieldsOf } from "./fields.ts";
+import { nextStep } from "./next-step.ts";
 
 const PART = "/console/records";
 
@@ -38,7 +40,10 @@ export async function tablePage(desk: Desk, catalog: Catalog): Promise<Response>
     (row) =>
       html`<tr><th scope="row"><a href="${PART}/${table.name}/${row.id}" aria-label="${say().records.openRecord(String(row.id))}">${say().general.open}</a></th>${columns.map((name) => html`<td>${shown(row[name], property.timezone, name)}</td>`)}</tr>`,
   );
-  const empty = html`<p>${value === "" ? say().records.thereNothingHereYet : say().records.nothingHereFitsFilter}</p>`;
+  const isFiltered = value !== "" || status !== "";
+  const empty = isFiltered
+    ? html`<p>${say().records.nothingHereFitsFilter} <a href="${PART}/${table.name}">${say().records.seeAllRows}</a></p>`
+    : nextStep(desk, catalog, table);
   const content = html`<p class="soft">${inEnglish(table.description)}</p>${filterForm(table, { column, operator, value })}${status === "" ? "" : html`<p>${say().records.onlyWithStatus(status)}</p>`}${tableOf(words(table.name), [say().general.record, ...columns.map(fieldName)], lines, empty)}${onward(c, next)}`;
   const above = { path: PART, name: say().records.records };
   return consolePage(desk, { part: PART, above, heading: words(table.name), content });

@@ -1,7 +1,7 @@
 import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
-import { consolePage, numbers, tableOf } from "#transports/console/frame.ts";
-import { onward } from "#transports/console/paging.ts";
+import { consolePage, firstStep, numbers, tableOf } from "#transports/console/frame.ts";
+import { byName, nameSearch, noneNamed, onward } from "#transports/console/paging.ts";
 import { chip, shown } from "#transports/console/values.ts";
 import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
@@ -11,12 +11,17 @@ export const PART = "/console/segments";
 /** All segments, by name. */
 export async function segmentsPage(desk: Desk): Promise<Response> {
   const { c, property, canWrite } = desk;
+  const wanted = (c.req.query("q") ?? "").trim();
   const { rows, next } = await desk.list("segments", {
+    filters: byName(wanted),
     order: "name.asc,id.asc",
     limit: 50,
     cursor: c.req.query("cursor") ?? "",
   });
-  const empty = html`<p>${say().segments.thereNoSegmentYetSegment}</p>${canWrite ? html`<p><a class="button" href="${PART}/new">${say().segments.buildTheFirstSegment}</a></p>` : ""}`;
+  const empty =
+    wanted !== ""
+      ? noneNamed(PART, wanted)
+      : html`<p>${say().segments.thereNoSegmentYetSegment}</p>${firstStep(desk, `${PART}/new`, say().segments.buildTheFirstSegment)}`;
   const head = [
     say().general.segment,
     say().segments.type,
@@ -29,7 +34,7 @@ export async function segmentsPage(desk: Desk): Promise<Response> {
     part: PART,
     heading: say().segments.segments,
     actions: canWrite ? html`<a class="button" href="${PART}/new">${say().segments.newSegment}</a>` : "",
-    content: html`<div id="live" class="live" data-live="/console/live?list=segments">${table}${onward(c, next)}</div>`,
+    content: html`${nameSearch(PART, wanted)}<div id="live" class="live" data-live="/console/live?list=segments">${table}${onward(c, next)}</div>`,
   });
 }
 

@@ -5,7 +5,7 @@ import { reasonWords } from "#transports/console/campaigns/reasons.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { numbers, tableOf } from "#transports/console/frame.ts";
 import { term } from "#transports/console/terms.ts";
-import { chip, labelOf, shown, words } from "#transports/console/values.ts";
+import { chip, countedNow, labelOf, shown, words } from "#transports/console/values.ts";
 import { count, inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 
@@ -42,9 +42,9 @@ export async function playersSection(desk: Desk, rules: object): Promise<Html> {
       say().general.status,
     ],
     rows,
-    html`<p>${say().segments.nobodyMatches}</p>`,
+    html`<p>${say().segments.nobodyMatches} <a href="/docs/segments">${say().segments.theGuideToRules}</a></p>`,
   );
-  return html`<div id="people"><p class="big">${count(preview.count)}</p><p class="soft">${say().segments.playersMatchNow}</p>${warnings}${table}</div>`;
+  return html`<div id="people"><p class="big">${count(preview.count)}</p><p class="soft">${say().segments.playersMatchNow}</p>${warnings}${table}${countedNow(desk.property.timezone)}</div>`;
 }
 
 /** The players that a message would reach, and the others with the reason. */
@@ -57,7 +57,7 @@ export async function reachSection(
   const blocked = Object.entries(reach.blocked).sort(([, one], [, other]) => other - one);
   const rows = blocked.map(
     ([reason, value]) =>
-      [reason, value, html`${words(reason)}<p class="soft">${reasonWords(reason)}</p>`] as const,
+      [reason, value, html`${words(reason)}<p class="soft">${reasonWords(reason, channel)}</p>`] as const,
   );
   const channels = MESSAGE_CHANNELS.filter((one) => one !== "loyaltyvip");
   const links = path
@@ -72,5 +72,5 @@ export async function reachSection(
       note: say().segments.messagesBelow,
     },
     { name: say().general.waitFirst, value: count(reach.waiting), note: say().general.forHoursOrCap },
-  ])}${reach.warnings.map((text) => html`<p class="soft">${inEnglish(text)}</p>`)}${rows.length > 0 ? html`<h3>${say().segments.notReachedBy(labelOf(channel))}</h3>${bars(say().segments.notReachedByReason, rows, reach.audience, say().general.reason)}` : ""}${causes.length > 0 ? html`<p class="soft">${say().general.withoutConsent(term("consent"), causes.map(([name, value]) => `${count(value)} ${labelOf(name)}`).join(", "))}</p>` : ""}</div>`;
+  ])}${reach.warnings.map((text) => html`<p class="soft">${inEnglish(text)}</p>`)}${rows.length > 0 ? html`<h3>${say().segments.notReachedBy(labelOf(channel))}</h3>${bars(say().segments.notReachedByReason, rows, reach.audience, say().general.reason)}` : ""}${causes.length > 0 ? html`<p class="soft">${say().general.withoutConsent(term("consent"), causes.map(([name, value]) => `${count(value)} ${labelOf(name)}`).join(", "))}</p>` : ""}${countedNow(desk.property.timezone)}</div>`;
 }

@@ -75,7 +75,7 @@ async function partPage(
 
 /** A part of a page that comes later, and a link to it for a browser without scripts. */
 export function partOf(id: string, path: string, text: string): Html {
-  return html`<div id="${id}" data-part="${path}" aria-busy="true"><p><a href="${path}">${text}</a></p></div>`;
+  return html`<div id="${id}" data-part="${path}" data-renews aria-busy="true"><p><a href="${path}">${text}</a></p></div>`;
 }
 
 function actionsOf(desk: Desk, { id, type }: Row): Html {

@@ -50,7 +50,7 @@ export async function keysPage(
   const made = secret
     ? html`<div class="said" role="status"><p>${say().settings.newKeyShownThisOnce}</p><code class="secret" tabindex="0">${secret}</code></div>`
     : "";
-  const empty = html`<p>${say().settings.thereNoKeyProgramsAnd}</p>`;
+  const empty = html`<p>${say().settings.thereNoKeyProgramsAnd} <a href="/docs/agents">${say().approvals.theGuideToAgents}</a></p>`;
   return settingPage(
     desk,
     "keys",

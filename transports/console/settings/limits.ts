@@ -1,8 +1,8 @@
 import { html } from "hono/html";
 import { type Desk, isAdmin } from "#transports/console/desk.ts";
 import { type Filled, formOf, input, type Option, select, tried } from "#transports/console/fields.ts";
+import { fieldsOf } from "#transports/console/records/fields.ts";
 import { redirect } from "#transports/console/signed-out.ts";
-import { fieldsOf } from "#transports/console/values.ts";
 import { say } from "#transports/console/words/say.ts";
 import { PART, settingPage } from "./settings.ts";
 

@@ -10,8 +10,8 @@ import {
   textsOf,
   tried,
 } from "#transports/console/fields.ts";
+import { fieldsOf } from "#transports/console/records/fields.ts";
 import { redirect } from "#transports/console/signed-out.ts";
-import { fieldsOf } from "#transports/console/values.ts";
 import { say } from "#transports/console/words/say.ts";
 import { PART, settingPage } from "./settings.ts";
 

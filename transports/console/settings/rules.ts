@@ -37,7 +37,7 @@ export async function hoursPage(desk: Desk, filled: Filled = { values: OPEN }): 
     say().general.source,
     say().settings.change,
   ];
-  const empty = html`<p>${say().settings.noRuleMessagesGoOut}</p>`;
+  const empty = html`<p>${say().settings.noRuleMessagesGoOut} <a href="/docs/compliance">${say().compliance.theGuideToCompliance}</a></p>`;
   const form = desk.canWrite
     ? html`<h2>${say().general.addARule}</h2>${formOf(desk, {
         action: `${PART}/hours`,
@@ -93,7 +93,7 @@ export async function capsPage(desk: Desk, filled: Filled = { values: ONE }): Pr
     (row) =>
       html`<tr><th scope="row">${say().settings.capOf(counted(Number(row.max_sends), "message"), counted(Number(row.window_count), row.window_unit as (typeof WINDOW_UNITS)[number]))}</th><td>${row.channel === "any" ? say().general.everyChannel : words(String(row.channel))}${row.tag ? say().settings.campaignsTaggedWith(String(row.tag)) : ""}</td><td>${placeOf(row)}</td><td>${row.mode === "rolling" ? say().settings.isRolling : say().settings.byThePlayersCalendar}</td><td>${labelOf(row.is_active ? "yes" : "no")}</td><td>${removal(desk, "caps", row)}</td></tr>`,
   );
-  const empty = html`<p>${say().settings.noCapPlayerGetsEvery}</p>`;
+  const empty = html`<p>${say().settings.noCapPlayerGetsEvery} <a href="/docs/compliance">${say().compliance.theGuideToCompliance}</a></p>`;
   const head = [
     say().settings.atMost,
     say().settings.counts,

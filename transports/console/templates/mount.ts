@@ -1,6 +1,6 @@
-import { framed } from "#transports/console/campaigns/preview.ts";
 import type { Desk } from "#transports/console/desk.ts";
 import { mountDesk } from "#transports/console/mount-desk.ts";
+import { framed } from "#transports/console/preview/message.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
 import {
   createTemplate,

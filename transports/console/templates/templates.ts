@@ -12,8 +12,9 @@ import {
   textsOf,
   tried,
 } from "#transports/console/fields.ts";
-import { consolePage, tableOf } from "#transports/console/frame.ts";
-import { onward } from "#transports/console/paging.ts";
+import { consolePage, firstStep, tableOf } from "#transports/console/frame.ts";
+import { byName, nameSearch, noneNamed, onward } from "#transports/console/paging.ts";
+import { asWritten, messageView } from "#transports/console/preview/message.ts";
 import { redirect } from "#transports/console/signed-out.ts";
 import { term } from "#transports/console/terms.ts";
 import { chip, timeOf, words } from "#transports/console/values.ts";
@@ -25,7 +26,9 @@ export const PART = "/console/templates";
 /** All templates, by name. */
 export async function templatesPage(desk: Desk): Promise<Response> {
   const { c, property, canWrite } = desk;
+  const wanted = (c.req.query("q") ?? "").trim();
   const { rows, next } = await desk.list("templates", {
+    filters: byName(wanted),
     order: "name.asc,id.asc",
     limit: 50,
     cursor: c.req.query("cursor") ?? "",
@@ -34,12 +37,15 @@ export async function templatesPage(desk: Desk): Promise<Response> {
     (row) =>
       html`<tr><th scope="row"><a href="${PART}/${row.id}">${row.name}</a></th><td>${chip(String(row.channel))}</td><td>${row.subject ?? ""}</td><td>${timeOf(String(row.updated_at), property.timezone)}</td></tr>`,
   );
-  const empty = html`<p>${say().templates.thereNoTemplateYetTemplate}</p>${canWrite ? html`<p><a class="button" href="${PART}/new">${say().templates.writeTheFirstTemplate}</a></p>` : ""}`;
+  const empty =
+    wanted !== ""
+      ? noneNamed(PART, wanted)
+      : html`<p>${say().templates.thereNoTemplateYetTemplate}</p>${firstStep(desk, `${PART}/new`, say().templates.writeTheFirstTemplate)}`;
   return consolePage(desk, {
     part: PART,
     heading: say().templates.templates,
     actions: canWrite ? html`<a class="button" href="${PART}/new">${say().templates.newTemplate}</a>` : "",
-    content: html`${tableOf(say().templates.templates, [say().general.template, say().general.channel, say().general.subject, say().templates.changed], lines, empty)}${onward(c, next)}`,
+    content: html`${nameSearch(PART, wanted)}${tableOf(say().templates.templates, [say().general.template, say().general.channel, say().general.subject, say().templates.changed], lines, empty)}${onward(c, next)}`,
   });
 }
 
@@ -88,10 +94,7 @@ export async function templatePage(desk: Desk, filled?: Filled): Promise<Respons
     ? formOf(desk, { action: `${PART}/${id}`, filled: shown, content: bodyFields(shown, "", isMjml) })
     : "";
   const fields = (template.variables as string[] | null) ?? [];
-  const preview =
-    template.html === null
-      ? html`<div class="screen"><div class="bubble"><pre tabindex="0" role="region" aria-label="${say().templates.theText}">${template.text ?? ""}</pre></div></div>`
-      : html`<div class="screen"><iframe class="mail" title="${say().templates.templateAsWritten}" src="${PART}/${id}/message" sandbox></iframe></div>`;
+  const preview = messageView(asWritten(template), `${PART}/${id}/message`);
   return consolePage(desk, {
     part: PART,
     above: { path: PART, name: say().templates.templates },

@@ -12,7 +12,7 @@ import type { Call } from "#runtime/operation/context.ts";
 import { EVENTS } from "#runtime/operation/events.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { visible } from "#runtime/visible-text.ts";
-import { BLOCK_REASONS } from "#tools/compliance/gate.ts";
+import { BLOCK_REASONS, CALL_REASONS } from "#tools/compliance/gate.ts";
 import { capWords, hoursWords } from "#tools/compliance-controls/words.ts";
 import { describeJourneys } from "#tools/journeys/definition/describe.ts";
 import { describeFields } from "#tools/segments/rules/compile.ts";
@@ -253,6 +253,7 @@ async function policy(reading: ResourceRequest): Promise<string> {
       "Every message passes one gate, at the moment it is sent; no tool bypasses it.",
       "## What bars a message",
       ...reasons,
+      ...Object.entries(CALL_REASONS).map(([name, meaning]) => `- \`${name}\` of a call: ${meaning}`),
       "## Settings",
       `- Players are at least ${property.min_age} years old.`,
       `- Email: ${property.email_consent_mode === "opt_out" ? "all players who have not refused" : "only with a recorded consent"}. Text and push: only with a recorded consent. Calls: only with a written one.`,

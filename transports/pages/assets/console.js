@@ -46,6 +46,7 @@ async function renew() {
     if (!fresh || fresh.textContent === part.textContent || isUsed(part)) continue;
     take(part, page);
     void fill(part);
+    void renewParts();
   }
   setTimeout(() => {
     isBusy = false;
@@ -75,6 +76,25 @@ if (live) {
   document.addEventListener("focusout", () => setTimeout(() => void renew()));
   document.addEventListener("toggle", () => void renew(), true);
   addEventListener("pagehide", () => source?.close());
+}
+
+/** Parts beside the figures, which cost more to read, follow them at a distance. Each says when it was counted. */
+const PARTS_APART_MS = 15_000;
+let isPartsDue = false;
+
+function renewParts() {
+  if (isPartsDue) return;
+  isPartsDue = true;
+  setTimeout(renewNow, PARTS_APART_MS + Math.random() * SPREAD_MS);
+}
+
+/** A part that somebody reads, or that could not be read, waits for the next turn. */
+async function renewNow() {
+  isPartsDue = false;
+  for (const part of document.querySelectorAll("[data-renews]")) {
+    const page = document.hidden || isUsed(part) ? null : await load(part.dataset.part);
+    if (isUsed(part) || !take(part, page)) renewParts();
+  }
 }
 
 // Parts that take longer than a page may.

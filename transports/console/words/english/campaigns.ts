@@ -29,7 +29,6 @@ export const campaigns = {
   noCampaignIs: (status: Part) => html`No campaign is ${status}.`,
   thereNoCampaignYetCampaign: "There is no campaign yet. A campaign is one message to one audience.",
   makeTheFirstCampaign: "Make the first campaign",
-  managerMakesFirstOne: "A manager makes the first one.",
   notSavedYet: "Not saved yet",
   withAMadeupPerson: "With a made-up person",
   rehearseTheCall: "Rehearse the call",
@@ -87,4 +86,10 @@ export const campaigns = {
     tie: "wins a tie",
     too_few: "wins, because a variant has too few messages",
   },
+  playersAt: (players: Shown, time: Shown) => `${players}, counted ${time}`,
+  figuresOfLastCount:
+    "Sent, opened and clicked are those of the last count, opens and clicks by people. A campaign's own page has those of now.",
+  draftIsGoneForGood: "The draft is gone for good.",
+  deleteTheDraft: "Delete the draft",
+  tags: "Tags",
 };

@@ -56,4 +56,5 @@ export const compliance = {
   auditLogHasNothingAbout: "The audit log has nothing about it.",
   evidenceOfOneMessage: "Evidence of one message",
   byAnAgent: "by an agent",
+  theGuideToConsents: "The guide to consents",
 };

@@ -8,7 +8,7 @@ import { limits } from "./limits.ts";
 import { nouns } from "./nouns.ts";
 import { now } from "./now.ts";
 import { players } from "./players.ts";
-import { reasons } from "./reasons.ts";
+import { callReasons, reasons } from "./reasons.ts";
 import { records } from "./records.ts";
 import { report } from "./report.ts";
 import { segments } from "./segments.ts";
@@ -35,6 +35,7 @@ export const english = {
     sms: "SMS",
   } as Labels,
   approvals,
+  callReasons,
   campaigns,
   compliance,
   general,

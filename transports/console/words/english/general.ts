@@ -97,6 +97,7 @@ export const general = {
   who: "Who",
   words: "Words",
   nothingWasSaidInThis: "Nothing was said in this call.",
+  managerMakesFirstOne: "A manager makes the first one.",
   none: "none",
   withoutAValue: (fields: Part) => html`${fields} without a value`,
   parts: {
@@ -126,4 +127,6 @@ export const general = {
   youHaveJoined: (property: Shown) => `You have joined ${property}`,
   thisLinkNotValidAny: "This link is not valid any more. Ask an admin of the property for a new invitation.",
   noOpenInvitation: "No open invitation",
+  nothingIsNamed: (name: Part) => html`Nothing has ${name} in its name.`,
+  seeAll: "See all",
 };

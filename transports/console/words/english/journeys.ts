@@ -125,4 +125,5 @@ export const journeys = {
   },
   units: { minutes: "minutes", hours: "hours", days: "days", weeks: "weeks" },
   untilDate: (date: Shown) => `until ${date}`,
+  seeTheJourney: "See the journey",
 };

@@ -6,6 +6,7 @@ const plain = (one: string): Noun => ({ one, other: `${one}s` });
 export const nouns = {
   campaign: plain("campaign"),
   day: plain("day"),
+  entry: { one: "entry", other: "entries" } as Noun,
   field: plain("field"),
   hour: plain("hour"),
   message: plain("message"),

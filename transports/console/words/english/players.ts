@@ -49,4 +49,9 @@ export const players = {
   verdict: "Verdict",
   messageWaits: (until: Part, reasons: Part) => html`A message waits${until}: ${reasons}.`,
   entered: "Entered",
+  consentsInForce: "Consents in force",
+  neverAsked: "never asked",
+  endsOn: "Ends",
+  consentsOverTime: "Consents over time",
+  seeAllPlayers: "See all players",
 };

@@ -1,4 +1,4 @@
-import { BLOCK_REASONS } from "#tools/compliance/gate.ts";
+import { BLOCK_REASONS, CALL_REASONS } from "#tools/compliance/gate.ts";
 import { DEFER_REASONS } from "#tools/compliance/hours.ts";
 
 /** The reasons for leaving a recipient out or for waiting, each as a sentence. */
@@ -10,3 +10,6 @@ export const reasons = {
   address_changed: "The player's address changed after the campaign was planned.",
   expired: "The message waited longer than the campaign allows.",
 };
+
+/** Those that mean more for a call. */
+export const callReasons: Readonly<Record<keyof typeof CALL_REASONS, string>> = CALL_REASONS;

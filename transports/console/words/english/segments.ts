@@ -121,4 +121,5 @@ export const segments = {
   value: "value",
   messagesBelow: "messages",
   count: "Count",
+  theGuideToRules: "The guide to rules",
 };

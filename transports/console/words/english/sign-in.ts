@@ -25,4 +25,5 @@ export const signIn = {
   askForNewLink: "Ask for a new link",
   yourPasswordIsSet: "Your password is set",
   signInWithFromNow: "Sign in with it from now on. All other sessions of your account have ended.",
+  youAreStillSignedIn: "You are still signed in",
 };

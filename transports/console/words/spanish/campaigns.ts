@@ -30,7 +30,6 @@ export const campaigns: Words["campaigns"] = {
   noCampaignIs: (status: Part) => html`No hay campañas con este estado: ${status}.`,
   thereNoCampaignYetCampaign: "Aún no hay campañas. Una campaña es un mensaje para una audiencia.",
   makeTheFirstCampaign: "Crear la primera campaña",
-  managerMakesFirstOne: "Un gerente crea la primera.",
   notSavedYet: "Aún sin guardar",
   withAMadeupPerson: "Con una persona inventada",
   rehearseTheCall: "Ensayar la llamada",
@@ -95,4 +94,10 @@ export const campaigns: Words["campaigns"] = {
     tie: "gana un empate",
     too_few: "gana, porque una variante tiene muy pocos mensajes",
   },
+  playersAt: (players: Shown, time: Shown) => `${players}, contados ${time}`,
+  figuresOfLastCount:
+    "Enviados, abiertos y clics son los del último recuento, y las aperturas y clics los de personas. La página de cada campaña tiene los de ahora.",
+  draftIsGoneForGood: "El borrador se pierde para siempre.",
+  deleteTheDraft: "Eliminar el borrador",
+  tags: "Etiquetas",
 };

@@ -58,4 +58,5 @@ export const compliance: Words["compliance"] = {
   auditLogHasNothingAbout: "El registro de auditoría no tiene nada al respecto.",
   evidenceOfOneMessage: "Evidencia de un mensaje",
   byAnAgent: "por un agente",
+  theGuideToConsents: "La guía de los consentimientos",
 };

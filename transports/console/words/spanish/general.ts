@@ -98,6 +98,7 @@ export const general: Words["general"] = {
   who: "Quién",
   words: "Palabras",
   nothingWasSaidInThis: "No se dijo nada en esta llamada.",
+  managerMakesFirstOne: "Un gerente crea la primera.",
   none: "ninguno",
   withoutAValue: (fields: Part) => html`${fields} sin valor`,
   parts: {
@@ -128,4 +129,6 @@ export const general: Words["general"] = {
   thisLinkNotValidAny:
     "Este enlace ya no es válido. Pida una nueva invitación a un administrador de la propiedad.",
   noOpenInvitation: "No hay una invitación abierta",
+  nothingIsNamed: (name: Part) => html`Nada tiene ${name} en su nombre.`,
+  seeAll: "Ver todo",
 };

@@ -128,4 +128,5 @@ export const journeys: Words["journeys"] = {
   },
   units: { minutes: "minutos", hours: "horas", days: "días", weeks: "semanas" },
   untilDate: (date: Shown) => `hasta ${date}`,
+  seeTheJourney: "Ver el recorrido",
 };

@@ -7,6 +7,7 @@ const noun = (one: string, other = `${one}s`): Noun => ({ one, many: `de ${other
 export const nouns: Words["nouns"] = {
   campaign: noun("campaña"),
   day: noun("día"),
+  entry: noun("entrada"),
   field: noun("campo"),
   hour: noun("hora"),
   message: noun("mensaje"),

@@ -52,4 +52,9 @@ export const players: Words["players"] = {
   verdict: "Veredicto",
   messageWaits: (until: Part, reasons: Part) => html`Un mensaje espera${until}: ${reasons}.`,
   entered: "Entró en",
+  consentsInForce: "Consentimientos vigentes",
+  neverAsked: "nunca se le preguntó",
+  endsOn: "Vence",
+  consentsOverTime: "Historial de consentimientos",
+  seeAllPlayers: "Ver todos los jugadores",
 };

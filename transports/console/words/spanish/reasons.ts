@@ -9,8 +9,7 @@ export const reasons: Words["reasons"] = {
   erased: "La persona pidió que se borraran sus datos.",
   invalid_address: "El jugador no tiene dirección para el canal, o no se puede entregar en ella.",
   needs_review: "Un texto de este número puede significar una baja y espera revisión.",
-  no_consent:
-    "El jugador no ha dado su consentimiento para el canal. Una llamada lo exige del nivel express_written.",
+  no_consent: "El jugador no ha dado su consentimiento para el canal.",
   reassigned_number: "El número puede pertenecer ahora a otra persona.",
   self_excluded: "La persona se ha autoexcluido del juego.",
   shared_address:
@@ -26,4 +25,8 @@ export const reasons: Words["reasons"] = {
     "Otro jugador de la audiencia tiene la misma dirección, y una dirección recibe una copia.",
   address_changed: "La dirección del jugador cambió después de planificar la campaña.",
   expired: "El mensaje esperó más de lo que permite la campaña.",
+};
+
+export const callReasons: Words["callReasons"] = {
+  no_consent: "El jugador no ha dado su consentimiento del nivel express_written para las llamadas.",
 };

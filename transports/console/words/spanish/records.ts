@@ -6,6 +6,13 @@ export const records: Words["records"] = {
   records: "Registros",
   openRecord: (id: Shown) => `Abrir ${id}`,
   thereNothingHereYet: "Aquí no hay nada todavía.",
+  makeTheFirstOne: "Crear el primero.",
+  theyComeFromThere: "Vienen de esta página.",
+  programsAddThemWith: (operation: Part) =>
+    html`Los programas y agentes los agregan con <code>${operation}</code>.`,
+  serviceWritesThem: "El servicio los escribe por sí mismo, cuando ocurre lo que cuentan.",
+  theGuideSaysHow: "La guía dice cómo.",
+  seeAllRows: "Ver todas las filas.",
   nothingHereFitsFilter: "Nada coincide con el filtro.",
   onlyWithStatus: (status: Part) => html`Solo los que tienen el estado ${status}.`,
   comparison: "Comparación",

@@ -34,7 +34,7 @@ export const report: Words["report"] = {
   highest: (messages: Part) => html`Máximo: ${messages} por hora`,
   sameAsTable: "Los mismos datos en una tabla",
   hour: "Hora",
-  thereNoMessageToShow: "Todavía no hay mensaje que mostrar:",
+  thereNoMessageToShow: "Todavía no hay ningún mensaje que mostrar. Corrija esto primero:",
   messageAsPlainText: "El mensaje como texto sin formato",
   messageAsPlayerGets: "El mensaje como lo recibe el jugador",
   variant: "Variante",
@@ -50,7 +50,7 @@ export const report: Words["report"] = {
   aboutSeconds: (seconds: Shown) => ` Unos ${seconds} segundos.`,
   billedParts: (parts: Shown, encoding: Shown) => ` ${parts} partes facturadas, ${encoding}.`,
   linksChecked: (links: Part, refused: Part) => html`${links} enlaces${refused}`,
-  allHttps: ", todos https",
+  noneRefused: ", ninguno rechazado",
   notHttps: "No es https.",
   noRecipientsArePlannedYet:
     "Aún no hay destinatarios planificados. Aparecen aquí en cuanto comienza la campaña.",

@@ -122,4 +122,5 @@ export const segments: Words["segments"] = {
   value: "valor",
   messagesBelow: "mensajes",
   count: "Contar",
+  theGuideToRules: "La guía de las reglas",
 };

@@ -29,4 +29,5 @@ export const signIn: Words["signIn"] = {
   yourPasswordIsSet: "Su contraseña está fijada",
   signInWithFromNow:
     "Inicie sesión con ella desde ahora. Todas las demás sesiones de su cuenta han terminado.",
+  youAreStillSignedIn: "La sesión sigue abierta",
 };

@@ -10,7 +10,7 @@ import { limits } from "./limits.ts";
 import { nouns } from "./nouns.ts";
 import { now } from "./now.ts";
 import { players } from "./players.ts";
-import { reasons } from "./reasons.ts";
+import { callReasons, reasons } from "./reasons.ts";
 import { records } from "./records.ts";
 import { report } from "./report.ts";
 import { segments } from "./segments.ts";
@@ -26,6 +26,7 @@ export const spanish: Words = {
   hourCycle: "h23",
   labels,
   approvals,
+  callReasons,
   campaigns,
   compliance,
   general,
