@@ -1,7 +1,7 @@
 import type { Database } from "#db/database.ts";
 import type { Config } from "#runtime/config.ts";
 import { Fault } from "#runtime/faults.ts";
-import type { Actor } from "#runtime/operation/context.ts";
+import type { Actor, Session } from "#runtime/operation/context.ts";
 import type { Directory } from "./directory.ts";
 import { type KnownKey, SESSION_SECONDS, signs, usableKeys } from "./signing-keys.ts";
 import { issueToken, remoteVerifier, type SigningKey, signDetached, verifyToken } from "./tokens.ts";
@@ -13,14 +13,6 @@ const RELOAD_EVERY = 60_000;
 export interface TokenVerifier {
   /** The user of a JWT, ours or the identity provider's. */
   verify(token: string): Promise<Actor>;
-}
-
-/** A sign-in, which its token names. */
-export interface Session {
-  id: string;
-  userId: string;
-  /** Unix seconds. */
-  expiresAt: number;
 }
 
 /** Sign-ins by our own signing keys and by the identity provider's. */

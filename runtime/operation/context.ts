@@ -44,6 +44,14 @@ export type Actor =
   | { type: "system"; id: null }
   | { type: "anonymous"; id: null };
 
+/** A sign-in, which its token names. */
+export interface Session {
+  id: string;
+  userId: string;
+  /** Unix seconds. */
+  expiresAt: number;
+}
+
 export interface Membership {
   property_id: string;
   role: "admin" | "manager" | "analyst";

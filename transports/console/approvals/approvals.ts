@@ -8,7 +8,8 @@ import { chip, shown, timeOf } from "#transports/console/values.ts";
 import { count, inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { actionsOf } from "./decide.ts";
-import { type Previewed, previewSection, recordLink } from "./preview.ts";
+import { previewSection, recordLink } from "./preview.ts";
+import type { Previewed } from "./previewed.ts";
 
 const PART = "/console/approvals";
 

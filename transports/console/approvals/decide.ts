@@ -3,7 +3,7 @@ import type { Desk } from "#transports/console/desk.ts";
 import { tokenField } from "#transports/console/frame.ts";
 import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
-import type { Previewed } from "./preview.ts";
+import type { Previewed } from "./previewed.ts";
 
 /** The forms of a decision, where the proposal waits and the person may decide. */
 export function actionsOf(desk: Desk, { proposal, stale, needs_another }: Previewed): Html | "" {

@@ -10,7 +10,7 @@ import {
 import { asWritten, framed, messageView, previewView } from "#transports/console/preview/message.ts";
 import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
-import type { Preflight, Previewed, Tried } from "./preview.ts";
+import type { Preflight, Previewed, Tried } from "./previewed.ts";
 
 const PART = "/console/approvals";
 
