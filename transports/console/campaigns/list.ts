@@ -2,7 +2,7 @@ import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { consolePage, firstStep, numbers, tableOf } from "#transports/console/frame.ts";
 import { byName, filtersOf, nameSearch, noneNamed, onward } from "#transports/console/paging.ts";
-import { chip, labelOf, shown, timeOf } from "#transports/console/values.ts";
+import { chip, labelOf, shown } from "#transports/console/values.ts";
 import { count, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 
@@ -31,7 +31,6 @@ export async function campaignsPage(desk: Desk): Promise<Response> {
     numbers(say().report.sent),
     numbers(say().report.opened),
     numbers(say().report.clicked),
-    say().general.made,
   ];
   const empty = wanted === "" ? emptyOf(desk, status) : noneNamed(PART, wanted);
   const list = tableOf(say().campaigns.campaigns, head, rows.map(rowOf(timezone)), empty);
@@ -44,7 +43,7 @@ export async function campaignsPage(desk: Desk): Promise<Response> {
 
 function rowOf(timezone: string) {
   return (row: Row): Html =>
-    html`<tr><th scope="row"><a href="${PART}/${row.id}">${row.name}</a>${row.subject ? html`<p class="soft">${row.subject}</p>` : ""}${(row.tags as string[]).map((tag) => html`<span class="chip plain">${tag}</span> `)}</th><td>${chip(String(row.channel))}</td><td>${chip(String(row.status))}</td><td>${shown(row.scheduled_at ?? row.started_at, timezone)}</td>${figuresOf(row)}<td>${timeOf(String(row.created_at), timezone)}</td></tr>`;
+    html`<tr><th scope="row"><a href="${PART}/${row.id}">${row.name}</a>${row.subject ? html`<p class="soft">${row.subject}</p>` : ""}${(row.tags as string[]).map((tag) => html`<span class="chip plain">${tag}</span> `)}</th><td>${chip(String(row.channel))}</td><td>${chip(String(row.status))}</td><td>${shown(row.scheduled_at ?? row.started_at, timezone)}</td>${figuresOf(row)}</tr>`;
 }
 
 /** The figures of the last count. Before the first one there are none. */
