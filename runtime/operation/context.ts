@@ -1,7 +1,6 @@
 import type { z } from "zod";
 import type { Sql, Write } from "#db/database.ts";
 import type { Config } from "#runtime/config.ts";
-import type { Session } from "#runtime/identity/sessions.ts";
 import type { Log } from "#runtime/log.ts";
 import type { EventName } from "./events.ts";
 import type { Property } from "./property.ts";

@@ -287,13 +287,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "script.ts",
     "spoken.ts",
   ],
-  "tools/voice/engine": [
-    "engine.ts",
-    "fixed-words.ts",
-    "heard.ts",
-    "outcomes.ts",
-    "transcript.ts",
-  ],
+  "tools/voice/engine": ["engine.ts", "fixed-words.ts", "heard.ts", "outcomes.ts", "transcript.ts"],
   "tools/providers": [
     "callbacks.ts",
     "calls.ts",
