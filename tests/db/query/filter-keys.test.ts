@@ -49,8 +49,17 @@ function split(rest: string[], value: string): [boolean, string | null, string] 
     parts.length > at + 1 ? [not, parts[at]!, parts.slice(at + 1).join(".")] : [not, null, ""];
   const [first, second] = rest;
   if (rest.length === 0) return parts[0] === "not" ? inValue(true, 1) : inValue(false, 0);
+  if (rest.length === 1 && first === "not" && isPlain(value)) {
+    return value.toLowerCase() === "null" ? [true, "is", value] : [true, "eq", value];
+  }
   if (rest.length === 1) return first === "not" ? inValue(true, 0) : [false, first!, value];
   return rest.length === 2 && first === "not" ? [true, second!, value] : [false, null, ""];
+}
+
+/** A value without an operator: what stands before its first dot is no word. */
+function isPlain(value: string): boolean {
+  const [word, ...others] = value.trim().split(".");
+  return value !== "" && !value.trim().startsWith("(") && (others.length === 0 || !/^[a-z_]+$/i.test(word!));
 }
 
 function fits(type: string, operator: string, operand: string): boolean {

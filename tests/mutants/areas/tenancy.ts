@@ -24,7 +24,7 @@ export const tenancy: Area = {
     "runtime/funnel/access.ts": [
       ['if (actor.type === "anonymous") throw new Fault("missing_credential");', ""],
       [
-        'if (!actor.scopes.includes(operation.scope)) throw new Fault("insufficient_scope");\n    if (operation.access',
+        "if (!actor.scopes.includes(operation.scope)) throw scopeFault(operation);\n    if (operation.access",
         "if (operation.access",
       ],
       ['if (operation.access !== "property") throw roleFault(operation.access);', ""],

@@ -247,7 +247,8 @@ describe("an agent that changes what was approved", () => {
   test("may take a campaign back to draft, and it goes to nobody", async () => {
     const { id } = await approved();
     const done = await agent("update_campaign", { id, scheduled_at: null });
-    expect(done.data).toMatchObject({ status: "draft", approved: null });
+    expect(done.data).toMatchObject({ status: "draft" });
+    expect(await scenario.get(id)).toMatchObject({ status: "draft", approved: null });
   });
 });
 

@@ -191,7 +191,7 @@ const FLOWS: Record<string, Flow> = {
   "stopping everything": {
     open: async () => (await mailed()).preferences,
     steps: ["Stop everything"],
-    end: "Off. Ask at the club desk to turn it on.",
+    end: "Off. Ask us to turn it on.",
   },
   "unsubscribing, and turning email on again": {
     open: async () => (await mailed()).unsubscribe,

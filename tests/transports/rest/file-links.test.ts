@@ -87,10 +87,9 @@ test("a file that was put at an upload link is imported by its upload_id", async
   });
   expect((await put("player_id\nU2\n")).status).toBe(409);
   expect(await audited("upload_file")).toMatchObject([{ actor_type: "api_key", diff: { size: 28 } }]);
-  const { data: job } = await ask("create_import_job", {
-    upload_id: data.upload_id,
-    mode: "create_only",
-  });
+  const file = { upload_id: data.upload_id, mode: "create_only" };
+  const { data: asked } = await ask("create_import_job", file);
+  const { data: job } = await ask("create_import_job", { ...file, confirm_token: asked.confirm_token });
   await service.idle();
   expect((await service.get(`/api/import_jobs/${job.id}`)).body).toMatchObject({
     status: "completed",
