@@ -61,7 +61,7 @@ async function tryOut(
   return { result, seen, sentences, stale };
 }
 
-/** What a reading operation answers after the tried call, in its transaction. */
+/** The answer of a reading operation after the tried call, in its transaction. */
 async function seenBy(running: Running, handle: Handle, { tool, input }: Look): Promise<unknown> {
   const target = running.operation.others!(tool);
   if (target?.effect !== "read") throw new Error(`${tool} is no operation that only reads`);

@@ -138,7 +138,7 @@ function proposerOf({ proposed_by, client }: Pick<Previewed["proposal"], "propos
   return client && !WAYS_IN.has(client) ? say().approvals.clientWith(client, by) : by;
 }
 
-/** Who decided, when and why, on which hash, and what came of it. */
+/** The decision: its person, time, reason and hash, and its result. */
 function endOf(proposal: Previewed["proposal"], timezone: string): Html | "" {
   const { id, status, reason, decided_at, decided_by_email, shown_hash, result } = proposal;
   if (status === "waiting" || decided_at === null) return "";

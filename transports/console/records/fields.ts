@@ -22,7 +22,7 @@ export function fieldsOf(row: Readonly<Record<string, unknown>>, timezone: strin
 
 /** Longer values get a row of their own. */
 const WIDE = 120;
-/** What is longer or deeper is a definition, which people read as it was written. */
+/** A longer or deeper value is a definition, which people read as it was written. */
 const LONGEST = 1_200;
 const DEEPEST = 3;
 
