@@ -14,7 +14,7 @@ let scenario: Scenario;
 beforeAll(async () => {
   push = await openAutopush();
   [chromium, service, firefox] = await Promise.all([
-    openBrowser(),
+    openBrowser({ notifications: true }),
     startService({ webhooksAllowPrivate: true }),
     openFirefox({
       "dom.push.enabled": true,
