@@ -2,30 +2,29 @@
 
 grant usage on schema public to app_idle, app_property, app_system, app_reader;
 
--- UUIDv7, in the order of time, for rows that SQL makes. PostgreSQL 18 has a function of its own.
+-- UUIDv7, for rows that SQL makes: 48 bits of milliseconds, the version, and 12 bits of 1/4096 milliseconds, so that
+-- the ids of one statement rise. PostgreSQL 18 has a function of its own. Below, two ids of one microsecond have no order.
 do $$
 begin
   if current_setting('server_version_num')::int >= 180000 then
     create function uuid_v7() returns uuid language sql volatile parallel safe as 'select uuidv7()';
   else
     create function uuid_v7() returns uuid language sql volatile parallel safe as $f$
-      select encode(
-        set_bit(set_bit(
-          overlay(uuid_send(gen_random_uuid())
-            placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3)
-            from 1 for 6),
-          52, 1), 53, 1), 'hex')::uuid
+      select overlay(gen_random_uuid()::text
+        placing overlay(lpad(to_hex((extract(epoch from clock_timestamp()) * 4096000)::bigint), 15, '0')
+          placing '7' from 13 for 0)
+        from 1 for 18)::uuid
     $f$;
   end if;
 end $$;
 
--- A new UUIDv7 with the time of another one.
+-- A new UUIDv7 with the time of another one, and so in the order of the others.
 create function uuid_v7_of(uuid) returns uuid language sql volatile parallel safe
-  as $$ select encode(overlay(uuid_send(uuid_v7()) placing substring(uuid_send($1) from 1 for 6) from 1 for 6), 'hex')::uuid $$;
+  as $$ select encode(overlay(uuid_send(uuid_v7()) placing substring(uuid_send($1) from 1 for 8) from 1 for 8), 'hex')::uuid $$;
 
 -- The lowest UUIDv7 of a time: conditions on a time of creation then bound the id too, by which tables are partitioned.
 create function first_id_of(moment timestamptz) returns uuid language sql immutable parallel safe
-  as $$ select (lpad(to_hex(least(greatest(extract(epoch from moment) * 1000, 0), 281474976710655)::bigint), 12, '0')
+  as $$ select (lpad(to_hex(floor(least(greatest(extract(epoch from moment) * 1000, 0), 281474976710655))::bigint), 12, '0')
     || repeat('0', 20))::uuid $$;
 
 -- The tenant of this transaction; null where none is set.

@@ -139,7 +139,7 @@ create table journey_enrollments (
 create unique index journey_enrollments_live on journey_enrollments (property_id, journey_id, player_id, entry_key)
   where status = 'active';
 create unique index journey_enrollments_entry on journey_enrollments (property_id, journey_id, player_id, entry_key, entry);
-create index journey_enrollments_due on journey_enrollments (property_id, journey_id, version, node, phase, wake_at, id)
+create index journey_enrollments_due on journey_enrollments (property_id, journey_id, version, node, phase, wake_at, player_id)
   where status = 'active';
 create index journey_enrollments_player on journey_enrollments (property_id, player_id);
 create index journey_enrollments_created on journey_enrollments (property_id, created_at, id);

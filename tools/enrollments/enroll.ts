@@ -56,7 +56,7 @@ export async function enroll(
       array[c.moment], c.moment, c.moment, c.moment
     from judged cross join (select ${now} as moment) c
     where not is_barred and not is_inside and not is_kept_out
-    order by journey_id, player_id
+    order by journey_id, player_id, entry_key
     on conflict do nothing
     returning journey_id, player_id, entry_key`;
   const [counted] = await context.sql<[Entries & { wanted: number; journeys: string[] }]>`
@@ -153,7 +153,7 @@ async function enterByEvents(context: Context, triggers: string[], events: strin
       cross join lateral (select coalesce(left(e.properties ->> t.key_property, 200), '') as key) k
     where t.property_id = ${property.id}::uuid and t.id = any(${triggers}::uuid[])
       and (t.filter is null or e.properties @@ t.filter::jsonpath)
-    order by t.journey_id, e.player_id, key, e.occurred_at`;
+    order by t.journey_id, e.player_id, key, e.occurred_at, e.id`;
   const { entered } = await enroll(context, entrants, undefined, sql`x.events`);
   return entered;
 }

@@ -10,6 +10,7 @@ import { checkStatus, findJourney, JourneyView } from "./journey/journey.ts";
 import journeys from "./journeys.table.ts";
 import { draftFacts } from "./publishing/draft-facts.ts";
 import { entrantWords } from "./publishing/entrants.ts";
+import { keepEntrants, lockEntrySegments } from "./publishing/entry-segments.ts";
 import { countInside, ON_PUBLISH, sampleInside } from "./publishing/people-inside.ts";
 import { draftProblems, unpublishable } from "./publishing/problems.ts";
 import { publishDraft } from "./publishing/publish.ts";
@@ -67,11 +68,13 @@ export default tool({
   faults: ["invalid", "not_found", "conflict"],
   async handler(context, { journeyId, onPublish, backfill, dry_run }) {
     const pause = dry_run ? null : await lockPause(context, "shared");
+    await lockEntrySegments(context, journeyId);
     const journey = await findJourney(context, journeyId, { lock: "change" });
     checkStatus(journey, ["draft", "active", "paused"], "be published");
     refusePaused(pause);
     const { errors, warnings } = await draftProblems(context, journey);
     if (errors.length > 0) throw unpublishable(errors);
+    await keepEntrants(context, journey.draft_definition);
     const inside = await countInside(context, journey, onPublish);
     const samples = await sampleInside(context, journey, onPublish);
     const { facts, segments } = await draftFacts(context, journey);

@@ -96,19 +96,18 @@ async function updateMembers(job: JobContext, id: string, emits: boolean): Promi
 }
 
 /**
- * Keeps the members of now in this transaction, where none are kept yet: a player who fits the rules later has entered.
+ * Keeps the members of now in this transaction: a player who fits the rules later has entered. Where members are kept
+ * already, those who came and left since the last refresh do so now, by the triggers that there are.
  */
-export async function keepMembers({ sql, property }: Context, id: string): Promise<void> {
+export async function keepMembers(context: Context, id: string): Promise<void> {
+  const { sql, property } = context;
   const [segment] = await sql<{ kept: boolean }[]>`
     select members_since is not null as kept from segments
     where property_id = ${property.id} and id = ${id} and type = 'dynamic' for no key update`;
-  if (!segment || segment.kept) return;
-  const audience = await audienceOf(sql, property.id, id);
-  await sql`
-    insert into segment_members (property_id, segment_id, player_id, source)
-    select p.property_id, ${id}::uuid, p.id, 'rule' from players p
-    where p.property_id = ${property.id} and ${audience}
-    on conflict (property_id, segment_id, player_id) do nothing`;
+  if (!segment) return;
+  while ((await removeMembers(context, id, segment.kept)) === BATCH) {}
+  await addMembers(context, id, segment.kept, null);
+  if (segment.kept) return;
   await sql`update segments set members_since = now() where property_id = ${property.id} and id = ${id}`;
 }
 
@@ -119,7 +118,13 @@ async function lockDynamic({ sql, property }: Context, id: string): Promise<bool
   return segment?.type === "dynamic";
 }
 
-async function addMembers(context: Context, id: string, emits: boolean): Promise<number> {
+/** A transaction adds members once: it tells its own by their time. */
+async function addMembers(
+  context: Context,
+  id: string,
+  emits: boolean,
+  most: number | null = BATCH,
+): Promise<number> {
   const { sql, property } = context;
   if (!(await lockDynamic(context, id))) return 0;
   const audience = await audienceOf(sql, property.id, id);
@@ -129,7 +134,7 @@ async function addMembers(context: Context, id: string, emits: boolean): Promise
     where p.property_id = ${property.id} and ${audience} and not exists (
       select from segment_members m
       where m.property_id = ${property.id} and m.segment_id = ${id}::uuid and m.player_id = p.id)
-    limit ${BATCH} on conflict (property_id, segment_id, player_id) do nothing`;
+    limit ${most}::int on conflict (property_id, segment_id, player_id) do nothing`;
   if (emits && entered.count > 0) {
     const start = await transactionStart(sql);
     await enrollBySegment(

@@ -54,7 +54,7 @@ export async function journeyClock(service: TestService, settings: object = {}) 
       const property = await service.internals.directory.property(scenario.id);
       const about = { property: property!, transport: "job", requestId: randomUUID() } as const;
       // Before the test's own end. The whole proof's places are larger, and it runs for an hour beside other work.
-      return workAsSystem(service.internals, about, work, { deadline: isFull ? 300_000 : 25_000 });
+      return workAsSystem(service.internals, about, work, { deadline: isFull ? 300_000 : 150_000 });
     },
     /** A published journey. */
     async published(definition: Draft, more: object = {}): Promise<string> {

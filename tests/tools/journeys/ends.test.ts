@@ -213,6 +213,48 @@ test("another rate limit holds at once for those who wait at it, and lets no mor
   expect(await clock.verify(journey)).toMatchObject({ ok: true });
 });
 
+/** Players who have completed a journey, each with their version. */
+const through = async (journey: string) =>
+  (await clock.entries(journey)).flatMap(({ player, version, status }) =>
+    status === "completed" ? [`${player}/${version}`] : [],
+  );
+const pace = (most: number) => ({ id: "pace", type: "rate_limit", config: { most, per: "day" } });
+
+test("a rate limit is one line over the versions of a journey: a new version lets nobody through beside it", async () => {
+  const ids = await crowd(4);
+  const journey = await clock.published(chain([pace(24), end]));
+  await clock.enroll(journey, ids.slice(0, 2));
+  await clock.pass(1, journey);
+  await clock.republish(journey, chain([pace(24), end]));
+  await clock.enroll(journey, ids.slice(2));
+  await clock.pass(1, journey);
+  for (const [count, last] of [
+    [1, "1"],
+    [2, "1"],
+    [3, "2"],
+    [4, "2"],
+  ] as const) {
+    const left = await through(journey);
+    expect(left).toHaveLength(count);
+    expect(left.filter((one) => one.endsWith(last))).toHaveLength(count > 2 ? count - 2 : count);
+    await clock.pass(HOUR, journey);
+  }
+  expect(await clock.verify(journey)).toMatchObject({ ok: true });
+});
+
+test("a line at a rate limit that everybody has left holds nobody up", async () => {
+  const ids = await crowd(4);
+  const journey = await clock.published(chain([pace(1), end]));
+  await clock.enroll(journey, ids.slice(0, 3));
+  await clock.pass(1, journey);
+  await clock.republish(journey, chain([pace(1), end]), { onPublish: "exit_old" });
+  await clock.enroll(journey, ids.slice(3));
+  await clock.pass(1, journey);
+  expect(await through(journey)).toEqual(["p0/1"]);
+  await clock.pass(24 * HOUR, journey);
+  expect(await through(journey)).toEqual(["p0/1", "p3/2"]);
+});
+
 test("a journey whose job is lost gets another one, and its players go on", async () => {
   const { scenario } = clock;
   const [ana] = await crowd(1);

@@ -151,6 +151,31 @@ describe("a segment", () => {
     expect(await players(journey)).toEqual(["ben"]);
   });
 
+  test("lets in nobody who came or left before the publishing, where its members were last counted before that", async () => {
+    const [ana, ben] = [await player("ana", { tier: "Gold" }), await player("ben", { tier: "Silver" })];
+    const segment_id = await gold();
+    const [enter, exit] = [
+      { on: "segment_enter", segment_id },
+      { on: "segment_exit", segment_id },
+    ];
+    const first = await clock.published(behind(enter, exit));
+    await clock.refresh(segment_id);
+    await tier(ana, "Silver");
+    await tier(ben, "Gold");
+    const second = await clock.published(behind(enter, exit), { name: "Second" });
+    await clock.refresh(segment_id);
+    expect(await players(second)).toEqual([]);
+    // They came and left while the first journey was open.
+    const entries = await clock.entries(first);
+    expect(entries.map((entry) => [entry.player, entry.path[0]])).toEqual([
+      ["ana", "in2"],
+      ["ben", "in1"],
+    ]);
+    await tier(ben, "Silver");
+    await clock.refresh(segment_id);
+    expect(await players(second)).toEqual(["ben"]);
+  });
+
   test("lets in who leaves it; one refresh may open both ways of one journey", async () => {
     const [ana, ben] = [await player("ana", { tier: "Gold" }), await player("ben", { tier: "Silver" })];
     const segment_id = await gold();

@@ -163,7 +163,7 @@ export function walk(
       // The database's times have no part of a microsecond, and no more than the limit may pass.
       const apart = Math.ceil((UNITS[config.per]! * 1_000) / config.most) / 1_000;
       const waiting = here().filter(({ phase, wake }) => phase === "ready" && wake <= now);
-      waiting.sort((a, b) => a.wake - b.wake || (a.enrollment < b.enrollment ? -1 : 1));
+      waiting.sort((a, b) => a.wake - b.wake || (a.id < b.id ? -1 : 1));
       const last = lastSlots.get(node.id);
       const first = last === undefined ? now : Math.max(now, last + apart);
       for (const [index, state] of waiting.entries()) {

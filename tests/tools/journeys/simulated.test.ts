@@ -125,5 +125,5 @@ test.each(Array.from({ length: TOWNS }, (_, index) => index + 1))(
       expect(real.entries.length).toBeGreaterThan(PLAYERS / 2);
     }
   },
-  isFull ? 1_800_000 : 30_000,
+  isFull ? 1_800_000 : 180_000,
 );

@@ -194,3 +194,61 @@ test("a definition that cannot be read is refused by the ids of its nodes, with 
     'is required (of "back")',
   ]);
 });
+
+test("the refusal of a definition that cannot be read names the faults of its graph and of its other nodes too", async () => {
+  const refused = (draft_definition: object) =>
+    clock.scenario.call("create_journey", { name: "Unreadable", draft_definition }).then(
+      () => [],
+      ({ details }: { details: Problem[] }) => details.map(({ field, message }) => `${field}: ${message}`),
+    );
+  const split = {
+    splits: [
+      { label: "a", percent: 40 },
+      { label: "b", percent: 40 },
+    ],
+  };
+  const nodes = [
+    { id: "in", type: "trigger", config: { on: "api" } },
+    { id: "wait", type: "delay", config: { by: "duration", duration: { amount: 0, unit: "days" } } },
+    { id: "halves", type: "random_split", config: split },
+    hook("lost"),
+    end,
+  ];
+  const edges = [
+    { from: "in", to: "wait" },
+    { from: "wait", to: "halves" },
+    { from: "halves", to: "nowhere", label: "c" },
+    { from: "halves", to: "wait" },
+    { from: "end", to: "in" },
+  ];
+  expect(await refused({ nodes, edges })).toEqual([
+    'draft_definition.nodes[1].config.duration.amount: must be at least 1 (of "wait")',
+    'draft_definition.nodes[0]: An edge leads into this trigger. Lead it to the node behind it. (of "in")',
+    "draft_definition.edges[2]: An edge names the node nowhere, which is not there. Add the node, or correct the edge.",
+    'draft_definition.nodes[2]: c is no way out of this node. Its ways out are a, b. (of "halves")',
+    'draft_definition.nodes[4]: The journey ends here. Remove the edge that leads away. (of "end")',
+    'draft_definition.nodes[3]: No trigger leads here. Add an edge to the node, or remove it. (of "lost")',
+    'draft_definition.nodes[4]: No trigger leads here. Add an edge to the node, or remove it. (of "end")',
+    'draft_definition.nodes[2].config.splits: splits add up to 80 percent; they must add up to 100. (of "halves")',
+  ]);
+  // An edge that cannot be read may lead anywhere: nobody is said to be lost.
+  expect(await refused({ nodes: [nodes[0], end], edges: [{ from: "in" }] })).toEqual([
+    "draft_definition.edges[0].to: is required",
+  ]);
+  expect(await refused({ nodes: nodes.map((node) => ({ ...node, config: 1 })), edges: {} })).toHaveLength(6);
+});
+
+test("a message without a subject is named together with its broken texts", async () => {
+  const mail = (subject?: string) => ({
+    id: "mail",
+    type: "message",
+    config: { channel: "email", ...(subject && { subject }), body_html: "<p>Dear {{ player.nope }} {{</p>" },
+  });
+  const notice = { ...mail(), config: { channel: "inbox", body_text: "Dear {{ player.nope }}" } };
+  expect(places(await errorsOf(chain([mail(), end])))).toEqual(["mail: subject", "mail: body_html"]);
+  expect(places(await errorsOf(chain([notice, end])))).toEqual(["mail: subject", "mail: body_text"]);
+  expect(places(await errorsOf(chain([mail("{{ player.nor_this"), end])))).toEqual([
+    "mail: subject",
+    "mail: body_html",
+  ]);
+});

@@ -90,6 +90,16 @@ test("a form that is sent twice does its work once", async () => {
   expect(second.location).toBe(first.location);
 });
 
+test("a preview of a variant whose test has been removed is the message of all", async () => {
+  const one = await signedIn(service);
+  const { location } = await one.post("/console/campaigns/new", {
+    name: "Tested",
+    channel: "email",
+    to: "all",
+  });
+  expect((await one.get(`${location}?player=&variant=b`)).status).toBe(200);
+});
+
 test("a form that is refused comes back with its texts and the reason", async () => {
   const one = await signedIn(service);
   const answer = await one.post("/console/campaigns/new", {

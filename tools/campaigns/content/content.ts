@@ -110,6 +110,19 @@ export async function compiledOr<T>(
   }
 }
 
+/** The same beside problems that were found before it: they are named together, and prevent the content. */
+export async function compiledBeside<T>(
+  found: FaultDetail[],
+  compiling: Promise<T | FaultDetail[]>,
+): Promise<T | FaultDetail[]> {
+  const compiled = await compiling;
+  if (found.length === 0) return compiled;
+  return [...found, ...(Array.isArray(compiled) ? compiled : [])];
+}
+
+/** Stands for a missing subject, so that the rest of the message is compiled, and its problems named, too. */
+export const NO_SUBJECT = "-";
+
 /** The property in messages. They always name a company, even if the property has not set its legal name. */
 export function propertyVariables(property: Property): PropertyVariables {
   const { name, legal_name, postal_address, responsible_gaming_footer, privacy_policy_url } = property;

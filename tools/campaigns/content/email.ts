@@ -15,7 +15,7 @@ import {
 } from "#tools/templates/rendering/email-template.ts";
 import { parseField, SOURCE_CHARACTERS } from "#tools/templates/rendering/liquid.ts";
 import { completePlayer } from "#tools/templates/rendering/player-fields.ts";
-import { lookOf } from "#tools/themes/look.ts";
+import { type Look, lookOf } from "#tools/themes/look.ts";
 import { markLinks } from "#tools/tracking/marks.ts";
 import { type Rewrite, trackMail } from "#tools/tracking/track-mail.ts";
 import {
@@ -23,7 +23,9 @@ import {
   type CompileContext,
   type Content,
   checkLinks,
+  compiledBeside,
   compiledOr,
+  NO_SUBJECT,
   propertyVariables,
   type Recipient,
   type SenderSource,
@@ -145,9 +147,10 @@ async function compile(
   if (deleted.length > 0) return deleted;
   const content = partsOf(campaign, template);
   const { subject } = content;
-  if (!subject) return [{ field: "subject", message: "the campaign has no subject" }];
+  const missing = subject ? [] : [{ field: "subject", message: "the campaign has no subject" }];
   if (!content.html && !content.text) {
     return [
+      ...missing,
       {
         field: "body_html",
         message: "the campaign has no content; give body_html, body_text or template_id",
@@ -155,34 +158,48 @@ async function compile(
     ];
   }
   const mjml = hasBody(campaign) ? campaign.body_mjml : (template?.mjml ?? null);
-  const own = fieldsOf(campaign, mjml);
-  return compiledOr(
+  const compiling = compiledOr(
     context,
-    () => {
-      const whole = withFooter({ ...content, subject }, propertyVariables(context.property), look);
-      const compiled = compileEmail(whole);
-      // Finds a variable that no player has. The preflight finds values that single players lack.
-      const links = {
-        unsubscribe_url: "https://example.com/u",
-        preferences_url: "https://example.com/preferences",
-        inbox_url: "https://example.com/inbox",
-        game_url: "https://example.com/games",
-      };
-      const player = completePlayer(compiled.variables);
-      // A missing address is a problem of its own.
-      const property = {
-        ...propertyVariables(context.property),
-        postal_address: context.property.postal_address ?? "-",
-      };
-      const variables = playerVariables(player, property, links);
-      // MJML first: its errors name the lines that the author knows.
-      if (mjml !== null) parseField("html", mjml, "html").render(variables);
-      const { html, text } = compiled.render(variables);
-      checkLinks([whole, { html, text: whole.text && text }], context.config.baseUrl);
-      return { template: whole, compiled };
-    },
-    own,
+    () => compiledMail(context, { ...content, subject: subject || NO_SUBJECT }, { mjml, look }),
+    fieldsOf(campaign, mjml),
   );
+  return compiledBeside(missing, compiling);
+}
+
+/** Throws `invalid`, with the fields, about everything that cannot be rendered for a player with all values. */
+function compiledMail(
+  { property, config }: CompileContext,
+  content: EmailTemplate,
+  { mjml, look }: { mjml: string | null; look: Look },
+): Pick<Mail, "template" | "compiled"> {
+  const template = footed(content, property, look);
+  const compiled = compileEmail(template);
+  // Finds a variable that no player has. The preflight finds values that single players lack.
+  const links = {
+    unsubscribe_url: "https://example.com/u",
+    preferences_url: "https://example.com/preferences",
+    inbox_url: "https://example.com/inbox",
+    game_url: "https://example.com/games",
+  };
+  const player = completePlayer(compiled.variables);
+  // A missing address is a problem of its own.
+  const values = { ...propertyVariables(property), postal_address: property.postal_address ?? "-" };
+  const variables = playerVariables(player, values, links);
+  // MJML first: its errors name the lines that the author knows.
+  if (mjml !== null) parseField("html", mjml, "html").render(variables);
+  const { html, text } = compiled.render(variables);
+  checkLinks([template, { html, text: template.text && text }], config.baseUrl);
+  return { template, compiled };
+}
+
+function footed(content: EmailTemplate, property: CompileContext["property"], look: Look): EmailTemplate {
+  try {
+    return withFooter(content, propertyVariables(property), look);
+  } catch (error) {
+    // The footer reads the bodies alone, and ends at the first fault. Compiling names those of all parts.
+    compileEmail(content);
+    throw error;
+  }
 }
 
 /** The campaign's subject goes before the template's; its bodies replace both of the template's. */

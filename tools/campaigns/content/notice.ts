@@ -8,7 +8,9 @@ import { completePlayer } from "#tools/templates/rendering/player-fields.ts";
 import {
   type CompileContext,
   checkLinks,
+  compiledBeside,
   compiledOr,
+  NO_SUBJECT,
   propertyVariables,
   type Recipient,
   templateOf,
@@ -42,18 +44,23 @@ export async function compileNotice(
   if (deleted.length > 0) return deleted;
   const own = campaign.body_text !== null || campaign.body_html !== null;
   const subject = campaign.subject ?? template?.subject ?? null;
-  if (!subject) return [{ field: "subject", message: "the campaign has no subject, which is its title" }];
+  const missing = subject
+    ? []
+    : [{ field: "subject", message: "the campaign has no subject, which is its title" }];
   const html = own ? campaign.body_html : (template?.html ?? null);
   const text = own ? campaign.body_text : (template?.text ?? null);
   if (!html && !text) {
-    return [{ field: "body_text", message: "the campaign has no text; give body_text or template_id" }];
+    return [
+      ...missing,
+      { field: "body_text", message: "the campaign has no text; give body_text or template_id" },
+    ];
   }
   const { config, property } = context;
   const values = propertyVariables(property);
-  return compiledOr(
+  const compiling = compiledOr(
     context,
     () => {
-      const email = compileEmail({ subject, html, text });
+      const email = compileEmail({ subject: subject || NO_SUBJECT, html, text });
       const parts = compileParts(campaign.inbox, config.baseUrl);
       const names = [...new Set([...email.variables, ...parts.variables])];
       const pageLinks = messageLinks(config, property.id, [...names, ...alsoNamed]);
@@ -80,4 +87,5 @@ export async function compileNotice(
     },
     own ? { html: "body_html", text: "body_text" } : {},
   );
+  return compiledBeside(missing, compiling);
 }

@@ -12,6 +12,7 @@ import { RateConfig } from "#tools/journeys/nodes/rate-limit.ts";
 import { WindowConfig } from "#tools/journeys/nodes/time-window.ts";
 import { TriggerConfig } from "#tools/journeys/nodes/trigger.ts";
 import { Rules, WaitConfig } from "#tools/journeys/nodes/wait-until.ts";
+import { withGraphProblems } from "./partly-read.ts";
 
 const MOST_NODES = 200;
 const MOST_EDGES = 600;
@@ -54,12 +55,15 @@ export const Edge = z.strictObject({
 });
 export type Edge = z.output<typeof Edge>;
 
+const judgeGraph = withGraphProblems(Node, { nodes: MOST_NODES, edges: MOST_EDGES });
+
 const text = { type: "string" };
 
 /** The nodes and edges of a journey. */
 export const Definition = briefly(
   z
     .strictObject({ nodes: z.array(Node).max(MOST_NODES), edges: z.array(Edge).max(MOST_EDGES) })
+    .superRefine((value, { issues }) => judgeGraph({ value, issues }), { when: () => true })
     .meta({ id: "JourneyDefinition" }),
   {
     type: "object",

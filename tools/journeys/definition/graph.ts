@@ -1,5 +1,41 @@
 import { kindOf } from "#tools/journeys/nodes/all.ts";
-import type { Definition, Edge, Node } from "./definition.ts";
+import type { Definition, Node } from "./definition.ts";
+
+/** A node as its neighbours see it. */
+export interface Place {
+  id: string;
+  isTrigger: boolean;
+  /** The labels of its edges; null where its config cannot be read. */
+  labels: readonly string[] | null;
+  /** Each person stays for a minute at least, or the config cannot be read. */
+  waits: boolean;
+}
+
+/** The nodes and edges of a journey, also of a draft in which some nodes cannot be read. */
+export interface Graph {
+  places: Place[];
+  /** With their places in the definition. */
+  edges: { from: string; to: string; label?: string | undefined; index: number }[];
+  /** Every edge could be read: a node to which none leads is lost. */
+  isWhole: boolean;
+}
+
+export function graphOf({ nodes, edges }: Definition): Graph {
+  return {
+    places: nodes.map(placeOf),
+    edges: edges.map((edge, index) => ({ ...edge, index })),
+    isWhole: true,
+  };
+}
+
+export function placeOf(node: Node): Place {
+  return {
+    id: node.id,
+    isTrigger: node.type === "trigger",
+    labels: labelsOf(node),
+    waits: kindOf(node.type).waits?.(node.config) ?? false,
+  };
+}
 
 /** The labels of a node's edges. */
 export function labelsOf(node: Node): readonly string[] {
@@ -40,34 +76,32 @@ function triggersFirst(a: Node, b: Node): number {
 }
 
 /** The nodes that no trigger leads to. */
-export function unreachable(definition: Definition): Node[] {
+export function unreachable(graph: Graph): Place[] {
   const reached = new Set<string>();
   const visit = (id: string): void => {
     if (reached.has(id)) return;
     reached.add(id);
-    for (const target of targetsOf(definition, id)) visit(target);
+    for (const target of targetsOf(graph, id)) visit(target);
   };
-  for (const node of definition.nodes) if (node.type === "trigger") visit(node.id);
-  return definition.nodes.filter(({ id }) => !reached.has(id));
+  for (const { id, isTrigger } of graph.places) if (isTrigger) visit(id);
+  return graph.places.filter(({ id }) => !reached.has(id));
 }
 
 /** Circles of nodes in which nobody waits a minute, each node in one of them at the most. */
-export function instantLoops(definition: Definition): string[][] {
-  const waits = new Set(
-    definition.nodes.filter((node) => kindOf(node.type).waits?.(node.config) ?? false).map(({ id }) => id),
-  );
+export function instantLoops(graph: Graph): string[][] {
+  const waits = new Set(graph.places.filter((place) => place.waits).map(({ id }) => id));
   const done = new Set<string>();
   const circle = (id: string, trail: string[]): string[] | null => {
     if (waits.has(id) || done.has(id)) return null;
     if (trail.includes(id)) return [...trail.slice(trail.indexOf(id)), id];
-    for (const target of targetsOf(definition, id)) {
+    for (const target of targetsOf(graph, id)) {
       const found = circle(target, [...trail, id]);
       if (found) return found;
     }
     done.add(id);
     return null;
   };
-  return definition.nodes.flatMap(({ id }) => {
+  return graph.places.flatMap(({ id }) => {
     const found: string[][] = [];
     for (let loop = circle(id, []); loop; loop = circle(id, [])) {
       found.push(loop);
@@ -78,13 +112,10 @@ export function instantLoops(definition: Definition): string[][] {
 }
 
 /** Edges that name a node that is not there. */
-export function danglingEdges({
-  nodes,
-  edges,
-}: Definition): { edge: Edge; index: number; missing: string }[] {
-  const ids = new Set(nodes.map(({ id }) => id));
-  return edges.flatMap((edge, index) => {
-    const missing = [edge.from, edge.to].filter((id) => !ids.has(id));
-    return missing.map((id) => ({ edge, index, missing: id }));
+export function danglingEdges({ places, edges }: Graph): { index: number; missing: string }[] {
+  const ids = new Set(places.map(({ id }) => id));
+  return edges.flatMap(({ from, to, index }) => {
+    const missing = [from, to].filter((id) => !ids.has(id));
+    return missing.map((id) => ({ index, missing: id }));
   });
 }

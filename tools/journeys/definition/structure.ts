@@ -1,7 +1,15 @@
 import { z } from "zod";
 import { kindOf } from "#tools/journeys/nodes/all.ts";
 import type { Definition, Node } from "./definition.ts";
-import { danglingEdges, instantLoops, labelsOf, unreachable } from "./graph.ts";
+import {
+  danglingEdges,
+  type Graph,
+  graphOf,
+  instantLoops,
+  labelsOf,
+  type Place,
+  unreachable,
+} from "./graph.ts";
 
 /** One fault of a journey, or one thing to know about it. */
 export const Problem = z.object({
@@ -19,18 +27,27 @@ export interface Problems {
 
 /** The faults of the nodes and edges, found without the database. */
 export function structureProblems(definition: Definition): Problems {
-  const errors = [
-    ...triggerProblems(definition),
-    ...idProblems(definition),
-    ...edgeProblems(definition),
-    ...definition.nodes.flatMap(ownProblems),
-    ...reachProblems(definition),
-  ];
-  return { errors, warnings: definition.nodes.flatMap((node) => openEnds(definition, node)) };
+  const { nodes } = definition;
+  const graph = graphOf(definition);
+  return {
+    errors: [...graphProblems(graph), ...nodes.flatMap(ownProblems)],
+    warnings: nodes.flatMap((node) => openEnds(definition, node)),
+  };
 }
 
-function triggerProblems({ nodes, edges }: Definition): Problem[] {
-  const triggers = nodes.filter(({ type }) => type === "trigger");
+/** The faults of nodes by the edges between them. */
+export function graphProblems(graph: Graph): Problem[] {
+  return [
+    ...triggerProblems(graph),
+    ...idProblems(graph),
+    ...edgeProblems(graph),
+    ...loopProblems(graph),
+    ...(graph.isWhole ? reachProblems(graph) : []),
+  ];
+}
+
+function triggerProblems({ places, edges, isWhole }: Graph): Problem[] {
+  const triggers = places.filter(({ isTrigger }) => isTrigger);
   if (triggers.length === 0) {
     return [{ node: null, field: "nodes", message: "There is no way in. Add a node of type trigger." }];
   }
@@ -44,15 +61,15 @@ function triggerProblems({ nodes, edges }: Definition): Problem[] {
           },
         ]
       : []),
-    ...(edges.some(({ from }) => from === id)
+    ...(!isWhole || edges.some(({ from }) => from === id)
       ? []
       : [{ node: id, field: "edges", message: "The trigger leads nowhere. Add an edge to the first node." }]),
   ]);
 }
 
-function idProblems({ nodes }: Definition): Problem[] {
-  return nodes
-    .filter(({ id }, index) => nodes.findIndex((one) => one.id === id) < index)
+function idProblems({ places }: Graph): Problem[] {
+  return places
+    .filter(({ id }, index) => places.findIndex((one) => one.id === id) < index)
     .map(({ id }) => ({
       node: id,
       field: "id",
@@ -60,52 +77,52 @@ function idProblems({ nodes }: Definition): Problem[] {
     }));
 }
 
-function edgeProblems(definition: Definition): Problem[] {
-  const dangling = danglingEdges(definition).map(({ missing, index }): Problem => {
+function edgeProblems(graph: Graph): Problem[] {
+  const dangling = danglingEdges(graph).map(({ missing, index }): Problem => {
     const message = `An edge names the node ${missing}, which is not there. Add the node, or correct the edge.`;
     return { node: null, field: `edges[${index}]`, message };
   });
-  return [...dangling, ...definition.nodes.flatMap((node) => labelProblems(definition, node))];
+  return [...dangling, ...graph.places.flatMap((place) => labelProblems(graph, place))];
 }
 
-function labelProblems({ edges }: Definition, node: Node): Problem[] {
-  const labels = labelsOf(node);
-  const own = edges.flatMap((edge, index) => (edge.from === node.id ? [{ ...edge, index }] : []));
-  if (labels.length === 0 && own.length > 0) {
-    return [
-      { node: node.id, field: "edges", message: "The journey ends here. Remove the edge that leads away." },
-    ];
+function labelProblems({ edges }: Graph, { id, labels }: Place): Problem[] {
+  const own = edges.filter(({ from }) => from === id);
+  if (labels?.length === 0 && own.length > 0) {
+    return [{ node: id, field: "edges", message: "The journey ends here. Remove the edge that leads away." }];
   }
   return own.flatMap(({ label, index }): Problem[] => {
     const field = `edges[${index}].label`;
-    if (label !== undefined && !labels.includes(label)) {
+    if (label !== undefined && labels && !labels.includes(label)) {
       const message = `${label} is no way out of this node. Its ways out are ${labels.join(", ")}.`;
-      return [{ node: node.id, field, message }];
+      return [{ node: id, field, message }];
     }
     const first = own.find((edge) => edge.label === label)!;
     if (first.index === index) return [];
     const which = label === undefined ? "without a label" : `for ${label}`;
-    return [{ node: node.id, field, message: `Two edges ${which} lead away. Keep one.` }];
+    return [{ node: id, field, message: `Two edges ${which} lead away. Keep one.` }];
   });
 }
 
-function ownProblems(node: Node): Problem[] {
+/** The faults of a node's config that its schema cannot find. */
+export function ownProblems(node: Node): Problem[] {
   const problems = kindOf(node.type).problems?.(node.config) ?? [];
   return problems.map(({ field, message }) => ({ node: node.id, field, message: `${field} ${message}.` }));
 }
 
-function reachProblems(definition: Definition): Problem[] {
-  const circles = instantLoops(definition).map((loop) => ({
+function loopProblems(graph: Graph): Problem[] {
+  return instantLoops(graph).map((loop) => ({
     node: loop[0]!,
     field: "edges",
     message: `People would go round ${loop.join(" → ")} without a pause. Put a delay of a minute or more into it.`,
   }));
-  const lost = unreachable(definition).map(({ id }) => ({
+}
+
+function reachProblems(graph: Graph): Problem[] {
+  return unreachable(graph).map(({ id }) => ({
     node: id,
     field: "edges",
     message: "No trigger leads here. Add an edge to the node, or remove it.",
   }));
-  return [...circles, ...lost];
 }
 
 /** Ways out without an edge: the journey is over for the people who take them. */

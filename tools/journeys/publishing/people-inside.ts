@@ -85,30 +85,26 @@ export async function placeInside(
   { version, referred, onPublish }: { version: number; referred: Referred; onPublish: OnPublish },
 ): Promise<void> {
   if (onPublish === "finish_old") return;
+  await endLines(context, journey.id, version);
   const older = sql`d.journey_id = ${journey.id}::uuid and d.version < ${version}::int`;
   if (onPublish === "exit_old") return void (await endEnrollments(context, older, "workflow_changed"));
   const matching = await matchingNodes(context, journey);
   await moveMatching(context, journey, { version, referred, matching });
-  await keepPace(context, journey.id, { version, matching });
   await endEnrollments(context, older, "workflow_changed");
 }
 
-/** A rate limit goes on from the last person whom the older versions have let through. */
-async function keepPace(
+/**
+ * Ends the lines of the older versions at their rate limits, which nobody stands in any more: the next person follows
+ * the last whom they have let through.
+ */
+async function endLines(
   { sql: transaction, property }: Context,
   journeyId: string,
-  { version, matching }: { version: number; matching: { version: number; node: string }[] },
+  version: number,
 ): Promise<void> {
   await transaction`
-    with paced as materialized (
-      select o.node, least(max(o.last_slot), now()) as last_slot
-      from journey_nodes o
-        join json_to_recordset(${matching}::json) m(version int, node text) on m.version = o.version and m.node = o.node
-      where o.property_id = ${property.id} and o.journey_id = ${journeyId} and o.last_slot is not null
-      group by o.node
-    )
-    update journey_nodes n set last_slot = p.last_slot from paced p
-    where n.property_id = ${property.id} and n.journey_id = ${journeyId} and n.version = ${version} and n.node = p.node`;
+    update journey_nodes set last_slot = now()
+    where property_id = ${property.id} and journey_id = ${journeyId} and version < ${version} and last_slot > now()`;
 }
 
 /** A wait begins at the arrival, and gets the new length: a shortened one may be over at once. */

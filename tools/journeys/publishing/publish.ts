@@ -1,6 +1,6 @@
 import type { Context } from "#runtime/operation/context.ts";
 import type { Journey } from "#tools/journeys/journey/journey.ts";
-import refreshSegment, { keepMembers } from "#tools/segments/refresh-segment.job.ts";
+import refreshSegment from "#tools/segments/refresh-segment.job.ts";
 import { ENTER_JOURNEY, enterLater } from "./entering.ts";
 import { type OnPublish, placeInside } from "./people-inside.ts";
 import { journeyReferences } from "./references.ts";
@@ -21,7 +21,6 @@ export async function publishDraft(
     enterLater(context, journey.id, { version, node });
     const { config } = node;
     if (config.on !== "segment_enter" && config.on !== "segment_exit") continue;
-    await keepMembers(context, config.segment_id);
     context.enqueue(refreshSegment, { segmentId: config.segment_id }, { dedupe: config.segment_id });
     if (!backfill || config.on !== "segment_enter") continue;
     context.enqueue(ENTER_JOURNEY, { journeyId: journey.id, version, node: node.id, backfill: true });

@@ -61,7 +61,7 @@ export async function outcomeOf(context: Context, journeyId: string): Promise<Si
       select t.player_id, t.status, t.exit_reason, (
           select json_agg(json_build_object('node', p.node, 'at', p.at) order by p.position)
           from unnest(t.path, t.path_at) with ordinality p(node, at, position)) as steps
-      from (select distinct on (e.path) e.* from ${entries} order by e.path, e.id) t
-      order by cardinality(t.path) desc, t.id limit 3`,
+      from (select distinct on (e.path) e.* from ${entries} order by e.path, e.player_id) t
+      order by cardinality(t.path) desc, t.player_id limit 3`,
   };
 }

@@ -103,7 +103,7 @@ function shadows(own: Fragment, journeyId: string): Record<string, Shadow> {
     journeys: { rows: sql`t.property_id = ${own} and t.id <> ${journeyId}::uuid` },
     journey_enrollments: {
       rows: sql`${ofPeople("player_id")} and t.journey_id <> ${journeyId}::uuid`,
-      indexes: ["(id)", "(node, phase, wake_at, id) where status = 'active'"],
+      indexes: ["(id)", "(node, phase, wake_at, player_id) where status = 'active'"],
     },
     journey_counts: {
       indexes: ["unique (property_id, journey_id, version, from_node, edge, to_node, status)"],

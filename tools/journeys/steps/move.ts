@@ -77,7 +77,7 @@ function dueSql({ property }: Tenant, { now }: Moment, movement: Movement): Frag
     where d.property_id = ${property.id}::uuid and d.journey_id = ${version.journeyId}::uuid
       and d.version = ${version.version}::int and d.node = ${node.id}::text and d.status = 'active'
       and d.phase = ${phase}::text and ${due}
-    order by d.wake_at, d.id limit ${BATCH}::int
+    order by d.wake_at, d.player_id limit ${BATCH}::int
     for no key update of d${movement.recalls ? sql`, s` : sql``} skip locked`;
 }
 

@@ -6,7 +6,10 @@ import { spacing } from "#tools/journeys/nodes/rate-limit.ts";
 import { BATCH } from "./move.ts";
 import type { Version } from "./version.ts";
 
-/** Gives the people who have come to a rate limit their times, behind those who wait already. Answers their number. */
+/**
+ * Gives the people who have come to a rate limit their times, behind those who wait already, of whatever version: the
+ * limit is of the node, and a new version opens no second line beside the old one. Answers their number.
+ */
 export async function giveSlots(
   { sql: transaction, property }: Tenant,
   { now }: Moment,
@@ -15,18 +18,19 @@ export async function giveSlots(
 ): Promise<number> {
   const apart = sql`make_interval(secs => ${spacing(node.config)}::double precision)`;
   const [given] = await transaction<[{ count: number }]>`
-    ${adHoc(sql`with state as materialized (
-      select greatest(${now}, last_slot + ${apart}) as first from journey_nodes
-      where property_id = ${property.id}::uuid and journey_id = ${journeyId}::uuid and version = ${version}::int
-        and node = ${node.id}::text
-      for no key update
+    ${adHoc(sql`with line as materialized (
+      select last_slot from journey_nodes
+      where property_id = ${property.id}::uuid and journey_id = ${journeyId}::uuid and node = ${node.id}::text
+      order by version for no key update
+    ), state as materialized (
+      select greatest(${now}, max(last_slot) + ${apart}) as first from line
     ), due as materialized (
-      select d.id, d.wake_at from journey_enrollments d
+      select d.id, d.wake_at, d.player_id, d.entry_key from journey_enrollments d
       where d.property_id = ${property.id}::uuid and d.journey_id = ${journeyId}::uuid and d.version = ${version}::int
         and d.node = ${node.id}::text and d.status = 'active' and d.phase = 'ready' and d.wake_at <= ${now}
-      order by d.wake_at, d.id limit ${BATCH}::int for no key update of d skip locked
+      order by d.wake_at, d.player_id limit ${BATCH}::int for no key update of d skip locked
     ), slots as materialized (
-      select d.id, s.first + (row_number() over (order by d.wake_at, d.id) - 1) * ${apart} as slot from due d, state s
+      select d.id, s.first + (row_number() over (order by d.wake_at, d.player_id, d.entry_key) - 1) * ${apart} as slot from due d, state s
     ), given as (
       update journey_enrollments e set phase = 'waiting', wake_at = s.slot, updated_at = ${now}
       from slots s where e.property_id = ${property.id}::uuid and e.id = s.id

@@ -1,6 +1,7 @@
 import { decodeHTML } from "entities";
 import { invalid } from "#runtime/faults.ts";
 import type { Frame } from "./email-document.ts";
+import { gathering } from "./gather.ts";
 import { type ParsedField, parseField } from "./liquid.ts";
 import { plainText } from "./plain-text.ts";
 import { BARE_FIELDS } from "./player-fields.ts";
@@ -47,24 +48,34 @@ interface Marked {
  * the line and the reason.
  */
 export function compileEmail(template: EmailTemplate, marked?: Marked): CompiledEmail {
-  const subject = parseField("subject", template.subject, "text");
-  const preheader = optional("preheader", template.preheader);
-  const html = optional("html", marked?.source ?? template.html);
-  const text = optional("text", template.text);
-  if (!html && !text) throw invalid("html", "an email needs html or text");
+  const parsing = gathering();
+  const subject = parsing.attempt(() => parseField("subject", template.subject, "text"));
+  const preheader = parsing.attempt(() => optional("preheader", template.preheader));
+  const html = parsing.attempt(() => optional("html", marked?.source ?? template.html));
+  const text = parsing.attempt(() => optional("text", template.text));
+  parsing.throwAll();
+  if (!subject || !(html || text)) throw invalid("html", "an email needs html or text");
   const parts = [subject, preheader, html, text].filter((part) => part !== undefined);
   return {
     variables: [...new Set(parts.flatMap((part) => part.variables))].sort(),
     render(variables) {
-      const line = oneLine(subject.render(variables));
-      if (line === "") throw invalid("subject", "is empty for this recipient");
-      const body = html?.render(variables);
-      const plain = text?.render(variables) ?? plainText(marked?.clean(body ?? "") ?? body ?? "");
+      const rendering = gathering();
+      const line = rendering.attempt(() => subjectLine(subject, variables))!;
+      const body = rendering.attempt(() => html?.render(variables));
+      const written = rendering.attempt(() => text?.render(variables));
+      const teaser = rendering.attempt(() => preheader && oneLine(preheader.render(variables)));
+      rendering.throwAll();
+      const plain = written ?? plainText(marked?.clean(body ?? "") ?? body ?? "");
       if (body === undefined) return { subject: line, text: plain };
-      const teaser = preheader && oneLine(preheader.render(variables));
       return { subject: line, html: documentOf(body, teaser, template.frame), text: plain };
     },
   };
+}
+
+function subjectLine(subject: ParsedField, variables: Record<string, unknown>): string {
+  const line = oneLine(subject.render(variables));
+  if (line === "") throw invalid("subject", "is empty for this recipient");
+  return line;
 }
 
 /**

@@ -1,0 +1,70 @@
+import type { z } from "zod";
+import type { Node } from "./definition.ts";
+import { type Graph, type Place, placeOf } from "./graph.ts";
+import { graphProblems, ownProblems, type Problem } from "./structure.ts";
+
+type Issues = z.core.ParsePayload["issues"];
+
+/**
+ * Adds to a definition's faults of form, if it has any, those of its graph and of the nodes that can be read: the author
+ * learns all of them at once. A definition without faults of form can be saved as a draft.
+ */
+export function withGraphProblems(node: z.ZodType<Node>, most: { nodes: number; edges: number }) {
+  return ({ value, issues }: { value: unknown; issues: Issues }): void => {
+    if (issues.length === 0) return;
+    const given = listsIn(value);
+    if (!given || given.nodes.length > most.nodes || given.edges.length > most.edges) return;
+    const read = given.nodes.flatMap((one) => {
+      const parsed = node.safeParse(one);
+      return parsed.success ? [parsed.data] : [];
+    });
+    const ids = given.nodes.map(idOf);
+    const found = [...graphProblems(graphIn(given, read)), ...read.flatMap(ownProblems)];
+    for (const problem of found) {
+      const path = pathOf(problem, problem.node === null ? -1 : ids.lastIndexOf(problem.node));
+      issues.push({ code: "custom", path, message: problem.message, input: value });
+    }
+  };
+}
+
+interface Lists {
+  nodes: unknown[];
+  edges: unknown[];
+}
+
+function listsIn(value: unknown): Lists | null {
+  if (typeof value !== "object" || value === null) return null;
+  const { nodes, edges } = value as Partial<Record<keyof Lists, unknown>>;
+  return Array.isArray(nodes) && Array.isArray(edges) ? { nodes, edges } : null;
+}
+
+/** A node that cannot be read has a place if it has an id. An edge without both ends is left out. */
+function graphIn({ nodes, edges }: Lists, read: readonly Node[]): Graph {
+  const places = nodes.flatMap((one): Place[] => {
+    const id = idOf(one);
+    if (id === null) return [];
+    const node = read.find((known) => known.id === id);
+    if (node) return [placeOf(node)];
+    return [{ id, isTrigger: textOf(one, "type") === "trigger", labels: null, waits: true }];
+  });
+  const ways = edges.flatMap((one, index) => {
+    const [from, to, label] = ["from", "to", "label"].map((field) => textOf(one, field));
+    return from && to ? [{ from, to, ...(label && { label }), index }] : [];
+  });
+  return { places, edges: ways, isWhole: ways.length === edges.length };
+}
+
+const idOf = (node: unknown): string | null => textOf(node, "id");
+
+function textOf(value: unknown, field: string): string | null {
+  if (typeof value !== "object" || value === null || !Object.hasOwn(value, field)) return null;
+  const found = (value as Record<string, unknown>)[field];
+  return typeof found === "string" && found !== "" ? found : null;
+}
+
+/** The place of a problem in the definition, by way of its node: an answer names the node's id for it. */
+function pathOf({ field }: Problem, index: number): PropertyKey[] {
+  if (index < 0) return [field];
+  if (field === "id" || field === "edges" || field.startsWith("edges[")) return ["nodes", index];
+  return ["nodes", index, "config", field];
+}
