@@ -80,6 +80,32 @@ export function insertedValues(row: object): Fragment {
   return sql`(${names}) values (${join(Object.values(row).map((value) => sql`${value}`))})`;
 }
 
+const MOST_VALUES = 16;
+
+/** Whether an insert has its rows as `values`: each number of rows is a statement of its own to prepare. */
+export function asValues(rows: readonly object[]): boolean {
+  return rows.length > 0 && rows.length <= MOST_VALUES;
+}
+
+/** `("a", "b") values …`, or a select of many rows from one parameter. A cluster sends values to their shard at once. */
+export function insertedRows(types: Readonly<Record<string, string>>, rows: readonly object[]): Fragment {
+  const names = join(Object.keys(types).map(identifier));
+  if (!asValues(rows)) return sql`(${names}) select ${names} from ${recordset(types, rows)}`;
+  return sql`(${names}) values ${join(rows.map((row) => sql`(${join(castValues(types, row))})`))}`;
+}
+
+/** A row's values with their types, in the order of the types. */
+export function castValues(types: Readonly<Record<string, string>>, row: object): Fragment[] {
+  const values = row as Record<string, unknown>;
+  return Object.entries(types).map(([name, type]) => cast(values[name] ?? null, type));
+}
+
+/** Rows as a relation, by one parameter. */
+export function recordset(types: Readonly<Record<string, string>>, rows: readonly object[]): Fragment {
+  const columns = Object.entries(types).map(([name, type]) => sql`${identifier(name)} ${raw(type)}`);
+  return sql`jsonb_to_recordset(${rows}::jsonb) as r(${join(columns)})`;
+}
+
 /** The same fragment as the text of one request: no connection keeps it prepared. */
 export function adHoc({ texts, values }: Fragment): Fragment {
   return { [FRAGMENT]: true, texts, values, isAdHoc: true };

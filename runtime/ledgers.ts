@@ -1,4 +1,15 @@
-import { cast, type Fragment, identifier, join, raw, type Sql, sql } from "#db/sql.ts";
+import { randomBytes } from "node:crypto";
+import {
+  asValues,
+  castValues,
+  type Fragment,
+  identifier,
+  join,
+  raw,
+  recordset,
+  type Sql,
+  sql,
+} from "#db/sql.ts";
 
 type Columns = Readonly<Record<string, string>>;
 
@@ -70,17 +81,25 @@ export const PROPERTY_LEDGERS = (Object.keys(LEDGERS) as LedgerName[]).filter(
 
 /** SQL of the hash of a row's personal part. */
 export function detailHash(ledger: LedgerName, row: string): Fragment {
-  const fields = Object.keys(LEDGERS[ledger].personal).map((name) => `${row}.${name}`);
-  return raw(`salted_hash(${row}.salt, jsonb_build_array(${fields.join(", ")}))`);
+  return saltedHash(
+    raw(`${row}.salt`),
+    Object.keys(LEDGERS[ledger].personal).map((name) => raw(`${row}.${name}`)),
+  );
 }
 
 /** SQL of the hash of a row's permanent part. The session's time zone is UTC. */
 export function recordHash(ledger: LedgerName, row: string): Fragment {
   const { sealed, written } = LEDGERS[ledger];
-  const fields = [...Object.keys(sealed), ...written, "detail_hash"].map(
-    (name) => `'${name}', ${row}.${name}`,
-  );
-  return raw(`sealed_hash(jsonb_build_object(${fields.join(", ")}))`);
+  const names = [...Object.keys(sealed), ...written, "detail_hash"];
+  return sealedHash(names.map((name) => [name, raw(`${row}.${name}`)]));
+}
+
+function saltedHash(salt: Fragment, personal: Fragment[]): Fragment {
+  return sql`salted_hash(${salt}, jsonb_build_array(${join(personal)}))`;
+}
+
+function sealedHash(fields: [string, Fragment][]): Fragment {
+  return sql`sealed_hash(jsonb_build_object(${join(fields.map(([name, value]) => sql`${raw(`'${name}'`)}, ${value}`))}))`;
 }
 
 /** Appends rows to a ledger, with their hashes. */
@@ -91,36 +110,54 @@ export function appendRows(transaction: Sql, ledger: LedgerName, rows: readonly 
 /** The insert that appends rows to a ledger, with their hashes. bytea as `\\x…`. */
 export function appended(ledger: LedgerName, rows: readonly object[]): Fragment {
   const { sealed, personal, written } = LEDGERS[ledger];
-  const types = Object.entries({ ...sealed, ...personal });
-  const names = types.map(([name]) => `"${name}"`).join(", ");
-  const all = raw(`${names}, ${written.join(", ")}, salt, detail_hash`);
-  const times = raw(written.map((name) => `${WRITTEN_AT[name]} as ${name}`).join(", "));
-  return sql`
-    insert into ${raw(ledger)} (${all}, record_hash)
-    select ${all}, ${recordHash(ledger, "r")}
-    from (
-      select d.*, ${detailHash(ledger, "d")} as detail_hash
-      from (
-        select ${raw(names)}, ${times},
-          sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())) as salt
-        from ${given(types, rows)}
-      ) d
-    ) r
-    returning 1`;
+  const names = [
+    ...Object.keys({ ...sealed, ...personal }),
+    ...written,
+    "salt",
+    "detail_hash",
+    "record_hash",
+  ];
+  const into = sql`insert into ${raw(ledger)} (${join(names.map(identifier))})`;
+  if (!asValues(rows)) return sql`${into} ${manyRows(ledger, rows)} returning 1`;
+  return sql`${into} values ${join(rows.map((row) => sql`(${join(rowValues(ledger, row))})`))} returning 1`;
 }
 
 /** A consent may occur within the transaction; the transaction's start would record it before that. */
-const WRITTEN_AT: Readonly<Record<string, string>> = {
-  created_at: "now()",
-  recorded_at: "clock_timestamp()",
+const WRITTEN_AT: Readonly<Record<string, Fragment>> = {
+  created_at: raw("now()"),
+  recorded_at: raw("statement_timestamp()"),
 };
 
-/** The rows as a relation; a single row without a detour through JSON. */
-function given(types: [string, string][], rows: readonly object[]): Fragment {
-  if (rows.length !== 1) {
-    const columns = raw(types.map(([name, type]) => `"${name}" ${type}`).join(", "));
-    return sql`jsonb_to_recordset(${rows}::jsonb) as j(${columns})`;
-  }
-  const row = rows[0] as Record<string, unknown>;
-  return sql`(select ${join(types.map(([name, type]) => sql`${cast(row[name] ?? null, type === "bytea" ? "text::bytea" : type)} as ${identifier(name)}`))}) j`;
+function rowValues(ledger: LedgerName, row: object): Fragment[] {
+  const { sealed, personal, written } = LEDGERS[ledger];
+  const [own, detail] = [castValues(inserted(sealed), row), castValues(inserted(personal), row)];
+  const times = written.map((name) => WRITTEN_AT[name]!);
+  const salt = sql`${randomBytes(32)}::bytea`;
+  const hash = saltedHash(salt, detail);
+  const fields = [...Object.keys(sealed), ...written, "detail_hash"];
+  const hashed = [...own, ...times, hash].map((value, index): [string, Fragment] => [fields[index]!, value]);
+  return [...own, ...detail, ...times, salt, hash, sealedHash(hashed)];
+}
+
+function manyRows(ledger: LedgerName, rows: readonly object[]): Fragment {
+  const { sealed, personal, written } = LEDGERS[ledger];
+  const given = { ...sealed, ...personal };
+  const times = written.map((name) => sql`${WRITTEN_AT[name]!} as ${identifier(name)}`);
+  return sql`
+    select r.*, ${recordHash(ledger, "r")}
+    from (
+      select d.*, ${detailHash(ledger, "d")} as detail_hash
+      from (
+        select ${join([...Object.keys(given).map(identifier), ...times])},
+          sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())) as salt
+        from ${recordset(given, rows)}
+      ) d
+    ) r`;
+}
+
+/** Bytes come as text, as in JSON. */
+function inserted(types: Columns): Columns {
+  return Object.fromEntries(
+    Object.entries(types).map(([name, type]) => [name, type === "bytea" ? "text::bytea" : type]),
+  );
 }

@@ -9,8 +9,8 @@ import {
 import { type Fragment, query, type Sql, tagOf } from "#db/sql.ts";
 import type { Pool } from "./pool.ts";
 
-/** Makes the statements that write rows. */
-export type Write<Row> = (rows: Row[]) => Fragment[];
+/** Makes the statements that write rows. It may read first, in a round trip of its own. */
+export type Write<Row> = (rows: Row[], sql: Sql) => Fragment[] | Promise<Fragment[]>;
 
 /**
  * Leaves a row to the round trip of the commit: one `write` gets all of its rows in the transaction, those of a whole
@@ -61,10 +61,11 @@ export function transact<T>(
     let final: Fragment[];
     let result: T;
     try {
-      result = await settle(work(tagOf(sql), last), opened);
+      const tag = tagOf(sql);
+      result = await settle(work(tag, last), opened);
       // A connection that reconnected by itself has no transaction to commit.
       if (isLost()) throw new ConnectionLost();
-      final = lastStatements();
+      final = await lastStatements(tag);
     } catch (error) {
       if (isLost()) throw error instanceof ConnectionLost ? error : new ConnectionLost({ cause: error });
       await command(sql, "rollback").then(undefined, () => {});
@@ -83,17 +84,22 @@ export function transact<T>(
 
 /** Collects the rows that are left to the commit. */
 function lastRows() {
-  const left = new Map<unknown, { statements(): Fragment[]; rows: unknown[]; locks: boolean }>();
+  const left = new Map<
+    unknown,
+    { statements(sql: Sql): ReturnType<Write<never>>; rows: unknown[]; locks: boolean }
+  >();
   const last: Last = (write, row, { locks = false } = {}) => {
     const known = left.get(write);
     if (known) return void known.rows.push(row);
     const rows = [row];
-    left.set(write, { statements: () => write(rows), rows, locks });
+    left.set(write, { statements: (sql) => write(rows, sql), rows, locks });
   };
-  const statements = () =>
-    [...left.values()]
-      .sort((one, other) => Number(one.locks) - Number(other.locks))
-      .flatMap((one) => one.statements());
+  const statements = async (sql: Sql) => {
+    const sorted = [...left.values()].sort((one, other) => Number(one.locks) - Number(other.locks));
+    const written: Fragment[] = [];
+    for (const one of sorted) written.push(...(await one.statements(sql)));
+    return written;
+  };
   return { last, statements };
 }
 

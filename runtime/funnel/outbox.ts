@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from "node:crypto";
-import { cte, type Fragment, type Sql, sql } from "#db/sql.ts";
+import { cte, type Fragment, insertedRows, type Sql, sql } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type EventName, subscriptionsFor } from "#runtime/operation/events.ts";
 import { traceparent } from "#runtime/telemetry/activity.ts";
@@ -47,12 +47,13 @@ export const DELIVER_WEBHOOKS = { name: "deliver_webhooks", attempts: 20 } as co
  * The statements that write events with their deliveries, and jobs. An event is stored only for a subscribed active
  * endpoint.
  */
-export function effectStatements(
+export async function effectStatements(
+  transaction: Sql,
   property: string | null,
   { events, jobs }: Pick<PendingEffects, "events" | "jobs">,
-): Fragment[] {
+): Promise<Fragment[]> {
   return [
-    ...(events.length > 0 ? eventStatements(property, events) : []),
+    ...(events.length > 0 ? await eventStatements(transaction, property, events) : []),
     ...(jobs.length > 0 ? [queued(property, jobs)] : []),
   ];
 }
@@ -98,53 +99,69 @@ function jobRow(job: PendingJob, index: number) {
   };
 }
 
-// Each statement asks for the receivers itself: a distributed database sends rows that an insert reads from another
-// part to all of its nodes, and fails where one is down.
-
-/** An endpoint that subscribes in between gets no event: the event was not stored for it. */
-function eventStatements(property: string | null, events: PendingEvent[]): Fragment[] {
-  return events.length === 1 ? oneEvent(property, events[0]!) : manyEvents(property, events);
+/**
+ * The receivers are asked for right before the last statements, and each statement gets them as values: a distributed
+ * database sends rows that an insert reads from another part to all of its nodes, and fails where one is down. An
+ * endpoint that subscribes in between gets no event: it was not stored for that endpoint.
+ */
+async function eventStatements(
+  transaction: Sql,
+  property: string | null,
+  events: PendingEvent[],
+): Promise<Fragment[]> {
+  const wanted = [...new Set(events.flatMap(({ type }) => subscriptionsFor(type)))];
+  const endpoints = await transaction<{ endpoint_id: string; events: string[] }[]>`
+    select id as endpoint_id, events from webhook_endpoints
+    where property_id = ${property}::uuid and is_active and events && ${wanted}::text[]`;
+  const heard = events
+    .map(eventRow)
+    .map((event) => ({ event, receivers: endpoints.filter((one) => one.events.some(isIn(event.wanted))) }))
+    .filter(({ receivers }) => receivers.length > 0);
+  if (heard.length === 0) return [];
+  const stored = heard.map(({ event: { id, type, data } }) => ({ id, type, data }));
+  const deliveries = heard.flatMap(({ event, receivers }) =>
+    receivers.map(({ endpoint_id }) => ({ endpoint_id, event_id: event.id, type: event.type })),
+  );
+  // Of several events for one endpoint, the trace of the first.
+  const traces = new Map<string, string | null>();
+  for (const { event, receivers } of heard) {
+    for (const { endpoint_id } of receivers) {
+      if (!traces.has(endpoint_id)) traces.set(endpoint_id, event.trace);
+    }
+  }
+  const calls = [...traces].map(([endpoint_id, trace]) => ({ endpoint_id, trace }));
+  return [
+    storedEvents(property, stored),
+    deliveriesOf(property, deliveries),
+    called(property, sql`jsonb_to_recordset(${calls}::jsonb) as c(endpoint_id uuid, trace text)`),
+  ];
 }
 
-function oneEvent(property: string | null, event: PendingEvent): Fragment[] {
-  const { id, type, wanted, data, trace } = eventRow(event);
-  const receiver = sql`(
-    select id as endpoint_id from webhook_endpoints
-    where property_id = ${property}::uuid and is_active and events && ${wanted}::text[]) r`;
-  const stored = sql`
-    insert into outbox (property_id, id, type, data)
-    select ${property}::uuid, ${id}::uuid, ${type}::text, ${data}::jsonb
-    where exists (select from ${receiver})
-    returning 1`;
-  const delivery = sql`
-    insert into webhook_deliveries (property_id, id, event_id, event_type, endpoint_id)
-    select ${property}::uuid, uuid_v7_of(${id}::uuid), ${id}::uuid, ${type}::text, endpoint_id from ${receiver}
-    where exists (select from outbox where property_id = ${property}::uuid and id = ${id}::uuid)
-    returning 1`;
-  const traced = sql`(select endpoint_id, ${trace}::text as trace from ${receiver}) t`;
-  return [stored, delivery, called(property, traced)];
+function isIn(wanted: readonly string[]) {
+  return (name: string) => wanted.includes(name);
 }
 
-function manyEvents(property: string | null, events: PendingEvent[]): Fragment[] {
-  const rows = events.map(eventRow);
-  const event = sql`jsonb_to_recordset(${rows.map(({ id, type, data }) => ({ id, type, data }))}::jsonb) as e(id uuid, type text, data jsonb)`;
-  const named = sql`jsonb_to_recordset(${rows.map(({ data: _, ...row }) => row)}::jsonb) as e(id uuid, type text, wanted text[], trace text)`;
-  const receiver = sql`(
-    select e.id as event_id, e.type, w.id as endpoint_id, e.trace
-    from webhook_endpoints w join ${named} on w.events && e.wanted
-    where w.property_id = ${property}::uuid and w.is_active) r`;
-  const stored = sql`
-    insert into outbox (property_id, id, type, data)
-    select ${property}::uuid, id, type, data from ${event} where id in (select event_id from ${receiver})
-    returning 1`;
-  const delivery = sql`
+function storedEvents(
+  property: string | null,
+  events: { id: string; type: string; data: object }[],
+): Fragment {
+  const rows = events.map((event) => ({ property_id: property, ...event }));
+  const types = { property_id: "uuid", id: "uuid", type: "text", data: "jsonb" };
+  return sql`insert into outbox ${insertedRows(types, rows)} returning 1`;
+}
+
+/** An endpoint that has gone since it was asked for gets none. */
+function deliveriesOf(
+  property: string | null,
+  deliveries: { endpoint_id: string; event_id: string; type: string }[],
+): Fragment {
+  return sql`
     insert into webhook_deliveries (property_id, id, event_id, event_type, endpoint_id)
-    select ${property}::uuid, uuid_v7_of(event_id), event_id, type, endpoint_id from ${receiver}
-    where event_id in (
-      select id from outbox where property_id = ${property}::uuid and id = any(${rows.map(({ id }) => id)}::uuid[]))
+    select ${property}::uuid, uuid_v7_of(d.event_id), d.event_id, d.type, w.id
+    from jsonb_to_recordset(${deliveries}::jsonb) as d(endpoint_id uuid, event_id uuid, type text)
+    join webhook_endpoints w on w.id = d.endpoint_id
+    where w.property_id = ${property}::uuid and w.is_active
     returning 1`;
-  const endpoints = sql`(select distinct on (endpoint_id) endpoint_id, trace from ${receiver}) d`;
-  return [stored, delivery, called(property, endpoints)];
 }
 
 function eventRow({ type, object, previous, trace }: PendingEvent) {

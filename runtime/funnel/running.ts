@@ -78,13 +78,13 @@ interface Written extends Pick<PendingEffects, "events" | "jobs"> {
 }
 
 /** The statements that write the effects of calls in one property. */
-function written(calls: Written[]): Fragment[] {
+async function written(calls: Written[], sql: Sql): Promise<Fragment[]> {
   const events = calls.flatMap((call) => call.events);
   const jobs = calls.flatMap((call) => call.jobs);
   const answers = calls.flatMap((call) => call.answers);
   const audited = calls.flatMap((call) => call.audited);
   return [
-    ...effectStatements(calls[0]!.property, { events, jobs }),
+    ...(await effectStatements(sql, calls[0]!.property, { events, jobs })),
     ...(answers.length > 0 ? [recordedAnswers(answers)] : []),
     ...(audited.length > 0 ? [auditedRows(audited)] : []),
   ];

@@ -49,7 +49,7 @@ export async function workAsSystem<T>(
     property.id,
     async (sql, last) => {
       const done = await work({ sql, ...rest });
-      last(([effects]) => effectStatements(property.id, effects!), { events, jobs });
+      last(([effects], final) => effectStatements(final, property.id, effects!), { events, jobs });
       return done;
     },
     options,

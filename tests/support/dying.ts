@@ -36,9 +36,11 @@ export const asTheyAre: Write<Fragment> = (statements) => statements;
 /** The work, which runs its last statements itself, by the tag that it gets. */
 export function withLastRows<T>(work: Work<T>): Work<T> {
   return async (sql) => {
-    const left: (() => Fragment[])[] = [];
-    const result = await work(sql, (write, row) => void left.push(() => write([row])));
-    for (const statement of left.flatMap((write) => write())) await sql`${statement}`;
+    const left: (() => ReturnType<Write<unknown>>)[] = [];
+    const result = await work(sql, (write, row) => void left.push(() => write([row], sql)));
+    for (const write of left) {
+      for (const statement of await write()) await sql`${statement}`;
+    }
     return result;
   };
 }

@@ -1,4 +1,4 @@
-import { sql } from "#db/sql.ts";
+import { type Fragment, sql } from "#db/sql.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
@@ -36,6 +36,11 @@ export function storedAddresses(
   return values;
 }
 
+interface ListMatches {
+  erased: boolean;
+  excluded: boolean;
+}
+
 /**
  * Checks new values against the property's lists. `current` keeps an address that an erasure of another player has
  * barred; no other player can get it.
@@ -44,24 +49,44 @@ export async function matchLists(
   context: Context,
   values: PlayerValues,
   current: PlayerValues | null = null,
-): Promise<{ erased: boolean; excluded: boolean }> {
-  const own = context.property;
+): Promise<ListMatches> {
+  const [row] = await context.sql<ListMatches[]>`${listMatches(context, values, current)}`;
+  return row!;
+}
+
+/** As `matchLists`, and the player whom a merged record with this player_id means, in one statement. */
+export async function matchPerson(
+  context: Context,
+  playerId: string | undefined,
+  values: PlayerValues,
+  current: PlayerValues | null,
+): Promise<ListMatches & { merged_into: string | null }> {
+  const merged = sql`
+    select merged_into from players
+    where property_id = ${context.property.id} and player_id = ${playerId ?? null}::text and merged_into is not null
+    limit 1`;
+  const [row] = await context.sql<(ListMatches & { merged_into: string | null })[]>`
+    select (${merged}) as merged_into, l.erased, l.excluded
+    from (${listMatches(context, values, current)}) l`;
+  return row!;
+}
+
+function listMatches({ property }: Context, values: PlayerValues, current: PlayerValues | null): Fragment {
   const isNew = (name: "email" | "phone") => current === null || values[name] !== current[name];
   // One equality for each address: row-level security lets `in` use no index.
   const listed = (hash: unknown, isNewToIt: boolean) => sql`
     select reason from suppressions
-    where property_id = ${own.id} and address_hash = ${hash ?? null}::bytea and lifted_at is null
+    where property_id = ${property.id} and address_hash = ${hash ?? null}::bytea and lifted_at is null
       and (reason = 'erased' and ${isNewToIt}::boolean
         or reason = 'self_excluded' and (expires_at is null or expires_at > now()))`;
   const excludedByName = sql`
     select from self_exclusions x
-    where x.property_id = ${own.id} and x.identity_hash = ${identityHash(own.pepper, values)}::bytea
+    where x.property_id = ${property.id} and x.identity_hash = ${identityHash(property.pepper, values)}::bytea
       and x.starts_at <= now() and (x.ends_at is null or x.ends_at > now())`;
-  const [row] = await context.sql<{ erased: boolean; excluded: boolean }[]>`
+  return sql`
     select coalesce(bool_or(s.reason = 'erased'), false) as erased,
       coalesce(bool_or(s.reason = 'self_excluded'), false) or exists (${excludedByName}) as excluded
     from (${listed(values.email_hash, isNew("email"))} union all ${listed(values.phone_hash, isNew("phone"))}) s`;
-  return row!;
 }
 
 /** Refuses to set or leave a status that only functions change. */

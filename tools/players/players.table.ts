@@ -12,7 +12,7 @@ import { sharedPlayerWriteLock } from "#tools/people/locks.ts";
 import { COUNTRY_FORM, isCountry, languageOf, STATE_FORM, stateOf } from "#tools/people/places.ts";
 import { EMAIL_STATUSES, PLAYER_STATUSES } from "#tools/people/statuses.ts";
 import { playerWords } from "#tools/people/words.ts";
-import { checkStatus, matchLists, type PlayerValues, storedAddresses } from "./player.ts";
+import { checkStatus, matchPerson, type PlayerValues, storedAddresses } from "./player.ts";
 import { isBirthDate, isTimeZone, MOST_CHARACTERS, MOST_TAG, MOST_TAGS } from "./rules.ts";
 import { askAboutNewTexts, askAboutWeakening } from "./weakening.ts";
 
@@ -106,6 +106,9 @@ const columns = {
 
 type Player = RowOf<typeof columns>;
 
+/** The columns by which the property's lists name a person. */
+const PERSON = ["email", "phone", "first_name", "last_name", "birth_date"];
+
 export default table({
   name: "players",
   noun: "player",
@@ -150,24 +153,8 @@ async function beforeWrite(
   }
   if (current) await askAboutWeakening(context, { current, values });
   else askAboutNewTexts(context, values);
-  await Promise.all([checkAlias(context, input.player_id, current), checkLists(context, values, current)]);
+  await checkPerson(context, input.player_id, values, current);
   return values;
-}
-
-/** The player_id of a merged record means the record that it was merged into. */
-async function checkAlias(
-  { sql, property }: Context,
-  playerId: string | undefined,
-  current: Player | null,
-): Promise<void> {
-  if (playerId === undefined || playerId === current?.player_id) return;
-  const [merged] = await sql<{ merged_into: string }[]>`
-    select merged_into from players
-    where property_id = ${property.id} and player_id = ${playerId} and merged_into is not null limit 1`;
-  if (!merged || merged.merged_into === current?.id) return;
-  throw new Fault("conflict", {
-    message: `The player_id ${JSON.stringify(playerId)} was merged: it means the player ${merged.merged_into}.`,
-  });
 }
 
 /** Country, state and language of `input` in their stored form. Throws `invalid`: quiet hours go by the place. */
@@ -196,11 +183,26 @@ function storedPlace(
   return values;
 }
 
-/** An erased person is refused, a self-excluded one is written as such, whatever the caller asked for. */
-async function checkLists(context: Context, values: PlayerValues, current: Player | null): Promise<void> {
-  const person = ["email", "phone", "first_name", "last_name", "birth_date"];
-  if (!person.some((name) => values[name] !== undefined)) return;
-  const found = await matchLists(context, { ...current, ...values }, current);
+/**
+ * The player_id of a merged record means the record that it was merged into, and is refused, as is an erased person. A
+ * self-excluded person is written as such, whatever the caller asked for.
+ */
+async function checkPerson(
+  context: Context,
+  given: string | undefined,
+  values: PlayerValues,
+  current: Player | null,
+): Promise<void> {
+  const playerId = given === current?.player_id ? undefined : given;
+  const isPerson = PERSON.some((name) => values[name] !== undefined);
+  if (playerId === undefined && !isPerson) return;
+  const found = await matchPerson(context, playerId, { ...current, ...values }, current);
+  if (found.merged_into !== null && found.merged_into !== current?.id) {
+    throw new Fault("conflict", {
+      message: `The player_id ${JSON.stringify(playerId)} was merged: it means the player ${found.merged_into}.`,
+    });
+  }
+  if (!isPerson) return;
   if (found.erased) {
     throw new Fault("conflict", {
       message: "The data of a person with this address was erased; the address must not be stored again.",

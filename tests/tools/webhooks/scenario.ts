@@ -76,7 +76,7 @@ export async function openWebhooks(
   async function emit(type: EventName, objects: object[], at = property, previous?: object): Promise<void> {
     const events = objects.map((object) => ({ type, object, previous, trace: null }));
     await db.asProperty(at, async (sql) => {
-      for (const statement of effectStatements(at, { events, jobs: [] })) await sql`${statement}`;
+      for (const statement of await effectStatements(sql, at, { events, jobs: [] })) await sql`${statement}`;
     });
   }
 

@@ -65,7 +65,7 @@ export async function store(context: Context, play: Play, stood: Standing): Prom
 
 async function write<Row>(context: Context, statements: Write<Row>, row: Row): Promise<void> {
   if (context.writeLast) return context.writeLast(statements, row);
-  for (const statement of statements([row])) await context.sql`${statement}`;
+  for (const statement of await statements([row], context.sql)) await context.sql`${statement}`;
 }
 
 function storedPlays(rows: (Play & { property_id: string })[]): Fragment[] {
