@@ -1,7 +1,8 @@
 import { html } from "hono/html";
 import type { Desk } from "#transports/console/desk.ts";
-import { consolePage, tableOf } from "#transports/console/frame.ts";
+import { consolePage } from "#transports/console/frame.ts";
 import { countedNow, timeOf } from "#transports/console/values.ts";
+import { tableOf } from "#transports/console/views/parts.js";
 import { count, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 
