@@ -53,8 +53,7 @@ const WAYS: Readonly<Record<string, (person: Person) => Promise<unknown>>> = {
   "a lost role": ({ id: user_id }) =>
     service.call("revoke_membership", { user_id, property_id: service.tenant.id }),
   "a closed account": ({ id: user_id }) => service.call("update_user", { user_id, is_active: false }),
-  "signing out": ({ token }) =>
-    service.post("/api/auth/logout", {}, { "X-Api-Key": null, Authorization: `Bearer ${token}` }),
+  "signing out": ({ token }) => service.call("logout", { token }),
 };
 
 describe("the open streams of a person end in every process by", () => {
