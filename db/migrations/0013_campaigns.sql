@@ -78,6 +78,8 @@ create table campaigns (
   -- The campaign's goal: an event of the player within some hours of the message.
   goal jsonb,
   stats_at timestamptz,
+  -- Of a large campaign: its last count by the hour, and when that was.
+  stats_hours jsonb,
   -- The share of the audience that gets no message, as a control group.
   holdout_percent int not null default 0 check (holdout_percent between 0 and 100),
   body_mjml text,

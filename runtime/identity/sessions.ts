@@ -2,7 +2,7 @@ import type { Database } from "#db/database.ts";
 import type { Config } from "#runtime/config.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { Actor, Session } from "#runtime/operation/context.ts";
-import type { Directory } from "./directory.ts";
+import type { Directory, UserRecord } from "./directory.ts";
 import { type KnownKey, SESSION_SECONDS, signs, usableKeys } from "./signing-keys.ts";
 import { issueToken, remoteVerifier, type SigningKey, signDetached, verifyToken } from "./tokens.ts";
 
@@ -31,11 +31,12 @@ export async function openSessions(db: Database, directory: Directory, config: C
       const claims = isExternal ? await external(token) : await verifyOwn(token);
       const id = isExternal ? await userByEmail(db, claims.email, claims.email_verified) : claims.sub;
       const user = id ? await directory.user(id) : null;
-      if (!user || claims.iat < user.sessions_from) throw new Fault("invalid_credential");
-      const session = !isExternal && claims.jti;
-      if (session && user.ended_sessions.includes(session)) throw new Fault("invalid_credential");
+      const session = isExternal ? undefined : claims.jti;
+      const { iat: signedInAt } = claims;
+      if (!user || !isSignedIn(user, { session, signedInAt })) throw new Fault("invalid_credential");
       const { email, is_platform_admin: isPlatformAdmin, memberships } = user;
-      return { type: "user", id: user.id, email, isPlatformAdmin, memberships, ...(session && { session }) };
+      const about = { email, isPlatformAdmin, memberships, signedInAt };
+      return { type: "user", id: user.id, ...about, ...(session && { session }) };
     },
     issue: (userId: string, from = 0) => {
       const issuedAt = Math.max(Math.floor(now() / 1000), from);
@@ -59,6 +60,15 @@ export async function openSessions(db: Database, directory: Directory, config: C
     /** All keys that ever signed: a receipt is verified years later. A key that must not be trusted is removed. */
     jwks: async () => ({ keys: (await keys.all()).map((key) => key.publicJwk) }),
   };
+}
+
+/** Whether a sign-in still holds: no new password since, and nobody has signed it out. */
+export function isSignedIn(
+  user: UserRecord,
+  { session, signedInAt }: { session: string | undefined; signedInAt: number },
+): boolean {
+  if (signedInAt < user.sessions_from) return false;
+  return session === undefined || !user.ended_sessions.includes(session);
 }
 
 export type Sessions = Awaited<ReturnType<typeof openSessions>>;

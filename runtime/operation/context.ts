@@ -39,6 +39,8 @@ export type Actor =
       memberships: readonly Membership[];
       /** The session of a token of ours, until its person signs out. */
       session?: string;
+      /** Unix seconds: the session's start. A new password ends the earlier ones. */
+      signedInAt?: number;
     }
   | { type: "system"; id: null }
   | { type: "anonymous"; id: null };

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Look } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { needsAnother } from "./four-eyes.ts";
 import { findProposal, type Proposal, ProposalView, viewed } from "./proposal.ts";
@@ -7,7 +8,7 @@ export default tool({
   name: "preview_proposal",
   title: "Preview a proposal",
   description:
-    "Shows what a proposed call would do now: for a campaign its audience, who is left out and why, its cost, three messages, and the whole message to one player as the call would leave it. Names what has changed since it was proposed. Changes nothing.",
+    "Shows what a proposed call would do now: for a campaign its audience, who is left out and why, its cost and three messages; for a campaign or a journey the whole message to one player as the call would leave it. Names what has changed since it was proposed. Changes nothing.",
   scope: "read",
   effect: "read",
   decides: true,
@@ -19,7 +20,10 @@ export default tool({
     proposalId: z.uuid().describe("From list_proposals"),
     propertyId: z.uuid(),
     playerId: z.uuid().optional().describe("The player of the whole message. Default: made-up values"),
-    variantId: z.string().optional().describe("Of the campaign's ab_test. Default: the first"),
+    variantId: z
+      .string()
+      .optional()
+      .describe("Of the campaign's ab_test, or the message's node of a journey. Default: the first"),
   },
   output: z.object({
     proposal: ProposalView,
@@ -27,7 +31,7 @@ export default tool({
     shown: z
       .unknown()
       .describe(
-        "The answer of preview_campaign after the call; null where it is about no campaign, or not waiting",
+        "The answer of preview_campaign or preview_journey_message after the call; null where it has no message, or is not waiting",
       ),
     sentences: z.array(z.string()).describe("The preview of now in words"),
     stale: z.array(z.string()).describe("What has changed since it was proposed: it cannot be approved then"),
@@ -40,20 +44,34 @@ export default tool({
     const waits = proposal.status === "waiting" && Date.parse(proposal.expires_at) > context.now();
     const row = viewed(proposal);
     if (!waits) return { proposal: row, preview: null, shown: null, sentences: [], stale: [], needs_another };
-    const campaignId = campaignOf(proposal);
-    const chosen = { ...(playerId && { playerId }), ...(variantId && { variantId }) };
-    const look = campaignId && {
-      tool: "preview_campaign",
-      input: { campaignId, propertyId: context.property.id, ...chosen },
-    };
-    const { result, seen, sentences, stale } = await context.tryOut!(proposal, look || undefined);
+    const look = lookOf(proposal, context.property.id, { playerId, variantId });
+    const { result, seen, sentences, stale } = await context.tryOut!(proposal, look);
     return { proposal: row, preview: result, shown: seen, sentences, stale, needs_another };
   },
 });
 
-/** The campaign whose message the call is about. */
-function campaignOf({ tool: proposed, input }: Proposal): string | undefined {
-  const named =
+interface Chosen {
+  playerId: string | undefined;
+  variantId: string | undefined;
+}
+
+/** The way to look at a message of the campaign or of the journey that the call is about. */
+function lookOf(
+  { tool: proposed, input }: Proposal,
+  propertyId: string,
+  { playerId, variantId }: Chosen,
+): Look | undefined {
+  const player = playerId === undefined ? {} : { playerId };
+  if (proposed === "publish_journey") {
+    const node = variantId === undefined ? {} : { node: variantId };
+    return {
+      tool: "preview_journey_message",
+      input: { journeyId: input.journeyId, propertyId, ...node, ...player },
+    };
+  }
+  const campaignId =
     input.campaignId ?? input.campaign_id ?? (proposed === "update_campaign" ? input.id : undefined);
-  return typeof named === "string" ? named : undefined;
+  if (typeof campaignId !== "string") return undefined;
+  const variant = variantId === undefined ? {} : { variantId };
+  return { tool: "preview_campaign", input: { campaignId, propertyId, ...variant, ...player } };
 }

@@ -3,7 +3,8 @@ import { job } from "#runtime/operation/job.ts";
 import { REFRESH_EVERY, REFRESH_STATS } from "#tools/tracking/stats-refresh.ts";
 import { type Campaign, findCampaign, nullIfDeleted } from "./campaign/campaign.ts";
 import { markConversions, markRedemptions } from "./stats/conversions.ts";
-import { countSends, keepStats } from "./stats/stats.ts";
+import { countHours, keepHours } from "./stats/hours.ts";
+import { COUNTED_ANEW, countSends, keepStats } from "./stats/stats.ts";
 
 const SELDOM = 6 * 3600;
 // Bounces and complaints come for days.
@@ -22,10 +23,13 @@ export default job({
     if (goal) await transact((context) => markConversions(context, campaignId, goal));
     await transact((context) => markRedemptions(context, campaignId));
     const stats = await transact((context) => countSends(context, campaign));
+    const isLarge = campaign.audience_count > COUNTED_ANEW;
+    const hours = isLarge ? await transact((context) => countHours(context, campaignId)) : null;
     const took = (performance.now() - startedAt) / 1000;
     // Not in the transaction of the count: a claim of recipients waits for the campaign's row.
     await transact(async (context) => {
       await keepStats(context, campaignId, stats);
+      if (hours) await keepHours(context, campaignId, hours);
       const wait = nextIn(campaign, await secondsSinceStart(context, campaignId), took);
       if (wait !== null) context.enqueue(REFRESH_STATS, { campaignId }, { dedupe: campaignId, runAt: wait });
     });

@@ -13,6 +13,7 @@ import journeyReport from "./journey-report.ts";
 import journeyVersions from "./journey-versions.table.ts";
 import journeysTable from "./journeys.table.ts";
 import pauseJourney from "./pause-journey.ts";
+import previewJourneyMessage from "./preview-journey-message.ts";
 import publishJourney from "./publish-journey.ts";
 import { askAboutEntries, askAboutMoves } from "./publishing/entry-segments.ts";
 import resumeJourney from "./resume-journey.ts";
@@ -40,6 +41,7 @@ export const journeys: Domain = {
     explainEnrollment,
     journeyReport,
     pauseJourney,
+    previewJourneyMessage,
     publishJourney,
     resumeJourney,
     simulateJourney,

@@ -93,26 +93,6 @@ function propertySwitch(desk: Desk): Html | "" {
   return html`<form class="switch" method="post" action="/console/property">${tokenField(desk)}<label class="unseen" for="property">${say().general.property}</label><select id="property" name="property">${options}</select><button class="quiet small">${say().general.switch}</button></form>`;
 }
 
-/** The head of a column. That of numbers stands at the right, as they do. */
-export type Head = string | Html | { ofNumbers: string | Html };
-
-function headCell(head: Head): Html {
-  if (typeof head === "object" && "ofNumbers" in head)
-    return html`<th scope="col" class="number">${head.ofNumbers}</th>`;
-  return html`<th scope="col">${head}</th>`;
-}
-
-/** A column of numbers. */
-export function numbers(head: string | Html): Head {
-  return { ofNumbers: head };
-}
-
-/** A table that can be wider than a phone. Without rows, `empty` says what to do next. */
-export function tableOf(caption: string, head: readonly Head[], rows: readonly Html[], empty: Html): Html {
-  if (rows.length === 0) return html`<div class="empty">${empty}</div>`;
-  return html`<div class="wide" role="region" aria-label="${caption}" tabindex="0"><table><caption class="unseen">${caption}</caption><thead><tr>${head.map(headCell)}</tr></thead><tbody>${rows}</tbody></table></div>`;
-}
-
 /** The way to the first record of a list. An analyst makes none, and reads who does. */
 export function firstStep({ canWrite }: Pick<Desk, "canWrite">, path: string, text: string): Html {
   return canWrite

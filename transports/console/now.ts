@@ -2,10 +2,11 @@ import { html } from "hono/html";
 import type { Html } from "#transports/pages/frame/page.ts";
 import type { Desk, Row } from "./desk.ts";
 import { actButton, formOf, input } from "./fields.ts";
-import { consolePage, firstStep, numbers, tableOf } from "./frame.ts";
+import { consolePage, firstStep } from "./frame.ts";
 import { importsTable } from "./imports/list.ts";
 import { redirect } from "./signed-out.ts";
 import { chip, shown, statusReason, timeOf } from "./values.ts";
+import { numbers, tableOf } from "./views/parts.js";
 import { counted, say } from "./words/say.ts";
 
 const MOVING = ["sending", "queued", "paused", "scheduled", "failed"];

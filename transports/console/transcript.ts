@@ -1,6 +1,6 @@
 import { html } from "hono/html";
 import type { TranscriptLine } from "#tools/voice/engine/transcript.ts";
-import { numbers, tableOf } from "#transports/console/frame.ts";
+import { numbers, tableOf } from "#transports/console/views/parts.js";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { count, say } from "./words/say.ts";
 

@@ -2,7 +2,8 @@ import { html } from "hono/html";
 import { isUuid } from "#db/text.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import type { Row } from "./desk.ts";
-import { clock, count, inEnglish, say } from "./words/say.ts";
+import { chipOf } from "./views/parts.js";
+import { clock, count, inEnglish, say, speech } from "./words/say.ts";
 
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}/;
 
@@ -37,15 +38,6 @@ export function shown(value: unknown, timezone: string, column = ""): Html | str
   return page && isUuid(text) ? html`<a href="${page}/${text}">${text}</a>` : text;
 }
 
-/** States by what they mean for the person who looks. */
-const TONES: Readonly<Record<string, readonly string[]>> = {
-  good: ["sent", "delivered", "completed", "active", "ready", "yes", "granted", "dynamic", "healthy"],
-  busy: ["sending", "queued", "processing", "computing", "pending", "scheduled"],
-  wait: ["paused", "later", "deferred", "draft", "waiting", "vip_hold", "inactive"],
-  bad: ["failed", "no", "bounced", "cancelled", "refused", "revoked", "denied", "unknown", "banned"],
-};
-const TONE_OF = new Map(Object.entries(TONES).flatMap(([tone, names]) => names.map((name) => [name, tone])));
-
 /** Why a campaign or a journey is in its state, as the operation says it. */
 export function statusReason({ status_reason }: Row): Html | string {
   return status_reason ? inEnglish(String(status_reason)) : shown(null, "");
@@ -53,7 +45,7 @@ export function statusReason({ status_reason }: Row): Html | string {
 
 /** A state as a label. */
 export function chip(text: string): Html {
-  return html`<span class="chip ${TONE_OF.get(text) ?? "plain"}">${labelOf(text)}</span>`;
+  return chipOf(speech(), text);
 }
 
 /** A time by the property's clock. */
@@ -69,14 +61,12 @@ export function withTimes(sentence: string, timezone: string): Html | string {
 
 /** The label of a code or a field, as it stands within a sentence. */
 export function labelOf(code: string): string {
-  const { labels } = say();
-  return Object.hasOwn(labels, code) ? labels[code]! : code.replaceAll("_", " ");
+  return speech().labelOf(code);
 }
 
 /** The label of a code or a field as a heading. */
 export function words(code: string): string {
-  const text = labelOf(code);
-  return (text[0]?.toUpperCase() ?? "") + text.slice(1);
+  return speech().headingOf(code);
 }
 
 /** When the figures above were counted: they cost too much to be counted with each change. */

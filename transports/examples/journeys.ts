@@ -29,6 +29,7 @@ export const JOURNEY_EXAMPLES = {
   },
   update_journey: { id: exampleId("journeys"), description: "For everybody who has just joined" },
   create_journey_from_recipe: { settings: { recipe: "visit_thanks" }, name: "Thanks after each visit" },
+  preview_journey_message: journey,
   validate_journey: journey,
   simulate_journey: {
     ...journey,

@@ -35,6 +35,8 @@ interface Rules<S> {
 export interface EventStreams<S> {
   /** Answers the function that leaves the stream. Throws `unavailable` where too many are open. */
   open(subject: S, sink: Sink): () => void;
+  /** Looks now, not at the next turn. */
+  look(): void;
   close(): void;
 }
 
@@ -47,7 +49,18 @@ export function openEventStreams<S extends { propertyId: string }>(rules: Rules<
     clearTimeout(timer);
     timer = undefined;
   };
+  let isLooking = false;
+  let isAskedAgain = false;
   const round = async (): Promise<void> => {
+    isLooking = true;
+    do {
+      isAskedAgain = false;
+      await look();
+    } while (isAskedAgain);
+    isLooking = false;
+    timer = streams.size > 0 ? setTimeout(() => void round(), rules.everyMs) : undefined;
+  };
+  const look = async (): Promise<void> => {
     const now = performance.now();
     for (const stream of streams) if (now - stream.openedAt > rules.longestMs) end(stream);
     for (const [propertyId, those] of Map.groupBy(streams, ({ subject }) => subject.propertyId)) {
@@ -57,7 +70,12 @@ export function openEventStreams<S extends { propertyId: string }>(rules: Rules<
           rules.log.debug({ err: error, propertyId }, "a look for open streams failed; the next one follows"),
         );
     }
-    timer = streams.size > 0 ? setTimeout(() => void round(), rules.everyMs) : undefined;
+  };
+  const lookNow = (): void => {
+    isAskedAgain = isLooking;
+    if (isLooking || streams.size === 0) return;
+    clearTimeout(timer);
+    timer = setTimeout(() => void round(), 0);
   };
   return {
     open(subject, sink) {
@@ -75,9 +93,10 @@ export function openEventStreams<S extends { propertyId: string }>(rules: Rules<
         end: () => sink.end(),
       };
       streams.add(stream);
-      timer ??= setTimeout(() => void round(), 0);
+      if (timer === undefined) lookNow();
       return () => end(stream);
     },
+    look: lookNow,
     close() {
       for (const stream of streams) end(stream);
     },

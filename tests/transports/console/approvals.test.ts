@@ -143,6 +143,8 @@ describe.runIf(browser)("approvals in the console", () => {
     const { service } = casino;
     const propertyId = service.tenant.id;
     const settings = { recipe: "welcome" };
+    const player = "marisol-1";
+    await scenario.player({ player_id: player, email: "marisol@example.com", first_name: "Marisol" });
     const { journey } = await scenario.call("create_journey_from_recipe", { propertyId, settings });
     const asked = { journeyId: journey.id, propertyId };
     const answered = await service.post("/api/functions/publish-journey", asked);
@@ -158,6 +160,15 @@ describe.runIf(browser)("approvals in the console", () => {
       await page.waitForURL(/variant=reminder/);
       await page.locator(".envelope").waitFor();
       expect(await page.textContent(".envelope")).not.toBe(first);
+      // The message is one player's, with the values of theirs, in the frame and as text.
+      await page.getByLabel("As a player gets it").fill(player);
+      await page.getByRole("button", { name: "Show", exact: true }).click();
+      await page.waitForURL(/player=.*/);
+      await page.locator(".envelope").waitFor();
+      expect(await page.textContent(".envelope")).toContain("m***@e***.com");
+      expect(await page.textContent(".as-text")).toContain("Marisol");
+      await page.frameLocator("iframe.mail").getByText("Marisol").first().waitFor();
+      expect(new URL(page.url()).searchParams.get("variant")).toBe("reminder");
       expect(await violations(page), "a journey's proposal").toEqual([]);
       await picture(page, "console-proposal-journey");
     });

@@ -3,8 +3,14 @@ import { fileURLToPath } from "node:url";
 import { EXTENSION_ID, RESOURCE_MIME_TYPE } from "@modelcontextprotocol/ext-apps/server";
 import { Client as YesterdaysClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as YesterdaysTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { html } from "hono/html";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { render, type Stats } from "#transports/console/views/campaign_stats.js";
+import type { Reader } from "#transports/console/views/parts.js";
+import { speechOf } from "#transports/console/views/speech.js";
+import { packed, unpacked } from "#transports/console/views/words.js";
+import { english } from "#transports/console/words/english/english.ts";
 import { type Scenario, scenarioIn } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { openBrowser, picture, violations } from "../pages/browser.ts";
@@ -52,16 +58,25 @@ afterAll(async () => {
 });
 
 test("the view of a campaign of calls has the figures of calls, and no opens and clicks", async () => {
-  const view = new URL("../../../transports/console/views/campaign_stats.js", import.meta.url).href;
-  const { render } = (await import(view)) as { render(stats: object): string };
   const stats = await scenario.stats(
     await scenario.campaign({ name: "Calls", channel: "voice", subject: null, body_html: null }),
   );
-  const shown = render(stats);
-  for (const name of ["Answered", "Voicemail", "Opted out", "Abandoned in 30 days", "Minutes", "Cost"]) {
+  const reader: Reader = { ...speechOf(english), time: () => html``, pathOf: () => null };
+  const shown = String(render({ ...stats, audience: 1 } as Stats, reader));
+  for (const name of ["Answered", "Voicemail", "Opted out", "Abandoned", "Minutes", "Cost"]) {
     expect(shown).toContain(`<dt>${name}</dt>`);
   }
-  expect(shown).not.toMatch(/Opens|Clicks/);
+  expect(shown).not.toMatch(/Opened|Clicked/);
+});
+
+test("words come through JSON as they were, with each part of a sentence escaped where it is HTML", () => {
+  const words = unpacked(JSON.parse(JSON.stringify(packed(english)))) as typeof english;
+  expect(words.report.checkBeforeSending).toBe(english.report.checkBeforeSending);
+  expect(words.report.inDaysAtMost(30, "<3")).toBe(english.report.inDaysAtMost(30, "<3"));
+  const parts = ["<b>9</b>", html`<i>hours</i>`, "cap"] as const;
+  expect(String(words.report.pendingWait(...parts))).toBe(String(english.report.pendingWait(...parts)));
+  expect(String(words.report.pendingWait(...parts))).toContain("&lt;b&gt;9");
+  expect(speechOf(words).counted(2, "person")).toBe("2 people");
 });
 
 async function ask(
@@ -215,7 +230,7 @@ describe.runIf(browser)("in the extension's own host", () => {
         const size = await page.evaluate((given) => (globalThis as never as Host).showView(given), shown);
         expect(size, name).toMatchObject({ width: expect.any(Number), height: expect.any(Number) });
         const frame = page.frameLocator("iframe");
-        await frame.locator("h1").waitFor();
+        await frame.locator("#view > *").first().waitFor();
         await picture(page, `view-${name}-${theme}`);
         const inside = page.frames().find((one) => one !== page.mainFrame())!;
         expect(await violations(inside), name).toEqual([]);

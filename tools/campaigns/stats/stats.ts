@@ -136,7 +136,7 @@ async function withoutConsent(
 }
 
 /** Up to so many recipients, a count takes some 50 ms, and each reader gets a new one. */
-const COUNTED_ANEW = 20_000;
+export const COUNTED_ANEW = 20_000;
 
 /** The last count of a campaign that is too large to be counted for each reader; null for the others. */
 export async function keptStats(

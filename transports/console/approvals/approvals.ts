@@ -1,10 +1,11 @@
 import { html } from "hono/html";
 import { type Desk, isAdmin, type Row } from "#transports/console/desk.ts";
-import { consolePage, tableOf } from "#transports/console/frame.ts";
+import { consolePage } from "#transports/console/frame.ts";
 import { onward } from "#transports/console/paging.ts";
 import { chosenIn, withChosen } from "#transports/console/preview/chosen.ts";
 import { redirect } from "#transports/console/signed-out.ts";
 import { chip, shown, timeOf } from "#transports/console/values.ts";
+import { tableOf } from "#transports/console/views/parts.js";
 import { count, inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { actionsOf } from "./decide.ts";

@@ -1,5 +1,5 @@
 import { html } from "hono/html";
-import type { Desk, Row } from "#transports/console/desk.ts";
+import type { Desk } from "#transports/console/desk.ts";
 import {
   type Chosen,
   choosing,
@@ -14,41 +14,43 @@ import type { Preflight, Previewed, Tried } from "./previewed.ts";
 
 const PART = "/console/approvals";
 
-/** The message of a proposal: a campaign's for a chosen player, a journey's or a template's as it is written. */
+/** The message of a proposal: a campaign's or a journey's for a chosen player, else what the call itself would write. */
 export async function messageSection(desk: Desk, previewed: Previewed, chosen: Chosen): Promise<Html | ""> {
   const { proposal, preview, shown } = previewed;
   const path = `${PART}/${proposal.id}`;
   const source = withChosen(`${path}/message`, chosen);
   const words = say().approvals;
   if (shown) {
-    const variants = variantsOf(preview) ?? (await variantsNow(desk, proposal));
-    const form = choosing(desk, { variants, chosen, action: path });
+    const { node, nodes } = shown;
+    if (node === null) return "";
+    const messages = nodes?.map((id) => ({ id })) ?? [];
+    const variants = nodes ? [] : (variantsOf(preview) ?? (await variantsNow(desk, proposal)));
+    const form = choosing(desk, { variants, chosen, action: path, kept: nodes && chosen.variantId });
     const samples = preview?.preflight ? samplesOf(path, preview.preflight) : "";
-    return html`<h2>${words.asPlayersWillSee}</h2>${samples}${sectionOf(html`${form}${previewView(shown, source)}`)}`;
-  }
-  const nodes = await messagesOf(desk, previewed);
-  if (nodes.length > 0) {
-    const node = nodes.find(({ id }) => id === chosen.variantId) ?? nodes[0]!;
-    const links = nodes.map(
-      ({ id }) =>
-        html`<li><a href="${path}?variant=${encodeURIComponent(id)}"${id === node.id ? html` aria-current="true"` : ""}>${id}</a></li>`,
-    );
-    return html`<h2>${words.messagesOfTheJourney}</h2><ul class="filters" aria-label="${words.messagesOfTheJourney}">${links}</ul>${sectionOf(messageView(asWritten(node), source))}`;
+    const heading = nodes ? words.messagesOfTheJourney : words.asPlayersWillSee;
+    return html`<h2>${heading}</h2>${samples}${tabsOf(path, messages, { ...chosen, variantId: node ?? "" })}${sectionOf(html`${form}${previewView(shown, source)}`)}`;
   }
   if (!preview?.subject && !preview?.html && !preview?.text) return "";
   return html`<h2>${words.contentAsWouldBe}</h2>${sectionOf(messageView(asWritten(preview), source))}`;
+}
+
+/** The messages of a journey, one beside the other, for the same player. */
+function tabsOf(path: string, messages: readonly { id: string }[], chosen: Chosen): Html | "" {
+  if (messages.length < 2) return "";
+  const links = messages.map(({ id }) => {
+    const isShown = id === chosen.variantId;
+    const to = withChosen(path, { ...chosen, variantId: id });
+    return html`<li><a href="${to}"${isShown ? html` aria-current="true"` : ""}>${id}</a></li>`;
+  });
+  return html`<ul class="filters" aria-label="${say().approvals.messagesOfTheJourney}">${links}</ul>`;
 }
 
 /** The HTML of the message. The page shows it in a frame without scripts and without our cookies. */
 export async function previewMessage(desk: Desk): Promise<Response> {
   const proposalId = desk.c.req.param("id");
   const chosen = await chosenIn(desk);
-  const previewed = await desk.run<Previewed>("preview_proposal", { proposalId, ...chosen });
-  const { preview, shown } = previewed;
-  if (shown) return framed(shown.message?.html ?? "");
-  const nodes = await messagesOf(desk, previewed);
-  const node = nodes.find(({ id }) => id === chosen.variantId) ?? nodes[0];
-  return framed(String((node ? node.html : preview?.html) ?? ""));
+  const { preview, shown } = await desk.run<Previewed>("preview_proposal", { proposalId, ...chosen });
+  return framed(String((shown ? shown.message?.html : preview?.html) ?? ""));
 }
 
 function sectionOf(content: Html): Html {
@@ -63,32 +65,6 @@ async function variantsNow(desk: Desk, { input }: Previewed["proposal"]): Promis
   const id = input.campaignId ?? input.campaign_id ?? input.id;
   const { ab_test } = await desk.run<{ ab_test: { variants: Variants } | null }>("get_campaign", { id });
   return ab_test?.variants ?? [];
-}
-
-interface Written {
-  id: string;
-  subject: unknown;
-  html: unknown;
-  text: unknown;
-}
-
-/** The messages of a journey that waits to be published, with the texts of their templates. */
-async function messagesOf(desk: Desk, { proposal }: Previewed): Promise<Written[]> {
-  if (proposal.tool !== "publish_journey" || proposal.status !== "waiting") return [];
-  const { draft_definition } = await desk.run("get_journey", { id: proposal.input.journeyId });
-  const { nodes } = draft_definition as { nodes: { id: string; type: string; config: Row }[] };
-  const messages = nodes.filter(({ type }) => type === "message");
-  return Promise.all(
-    messages.map(async ({ id, config }) => {
-      const template = config.template_id ? await desk.run("get_template", { id: config.template_id }) : null;
-      return {
-        id,
-        subject: config.subject ?? template?.subject,
-        html: config.body_html ?? template?.html,
-        text: config.body_text ?? template?.text,
-      };
-    }),
-  );
 }
 
 /** The first players who get it, each a way to their own message. */

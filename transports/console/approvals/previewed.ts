@@ -22,8 +22,8 @@ export interface Previewed {
     created_at: string;
   };
   preview: Tried | null;
-  /** The message as the call would leave it, where the call is about a campaign. */
-  shown: Preview | null;
+  /** The message as the call would leave it, of a campaign or of a journey. A journey names its messages. */
+  shown: (Preview & { node?: string | null; nodes?: string[] }) | null;
   stale: string[];
   needs_another: boolean;
 }

@@ -7,12 +7,13 @@ import { consolePage } from "#transports/console/frame.ts";
 import { fieldsOf } from "#transports/console/records/fields.ts";
 import { redirect } from "#transports/console/signed-out.ts";
 import { chip, timeOf } from "#transports/console/values.ts";
+import type { Stats } from "#transports/console/views/campaign_stats.js";
 import { counted, inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { abTestForm } from "./ab-test.ts";
 import { checkLink, checkSection } from "./check.ts";
 import { previewOf } from "./preview.ts";
-import { reportOf, type Stats } from "./report.ts";
+import { reportOf } from "./report.ts";
 import { editor } from "./write.ts";
 
 const PART = "/console/campaigns";

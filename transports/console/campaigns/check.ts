@@ -1,25 +1,13 @@
 import { html } from "hono/html";
-import { bars, type Tile, tiles } from "#transports/console/bars.ts";
+import type { Preflight } from "#tools/campaigns/preflight/preflight.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { askButton, type Filled, formOf, input, tick } from "#transports/console/fields.ts";
-import { term } from "#transports/console/terms.ts";
-import { countedNow, words } from "#transports/console/values.ts";
-import { count, counted, inEnglish, money, say } from "#transports/console/words/say.ts";
+import { readerOf } from "#transports/console/reader.ts";
+import { countedNow } from "#transports/console/values.ts";
+import { render } from "#transports/console/views/preflight_campaign.js";
+import { counted, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
-import { reasonWords } from "./reasons.ts";
 import { testedNote, testForm } from "./test-send.ts";
-
-interface Preflight {
-  ok: boolean;
-  errors: { field: string; message: string; stops_sending: boolean }[];
-  warnings: string[];
-  audience: number;
-  blocked: Record<string, number>;
-  allowed: number;
-  deferred: Record<string, { count: number }>;
-  estimated_cost: { amount: number | null; currency: string | null } | null;
-  sample_renders: { player_id: string; to: string; subject: string | null; text: string }[];
-}
 
 /** The link from the message to its check. */
 export function checkLink(): Html {
@@ -29,48 +17,12 @@ export function checkLink(): Html {
 /** The check of a campaign before it goes: who gets it, who does not, its cost, a test, and the sending. */
 export async function checkSection(desk: Desk, campaign: Row, filled: Filled): Promise<Html> {
   const result = await desk.run<Preflight>("preflight_campaign", { campaignId: campaign.id });
-  const blocked = Object.entries(result.blocked).sort(([, one], [, other]) => other - one);
-  const rows = blocked.map(
-    ([reason, value]) =>
-      [
-        reason,
-        value,
-        html`${words(reason)}<p class="soft">${reasonWords(reason, campaign.channel)}</p>`,
-      ] as const,
-  );
-  return html`${testedNote(desk, campaign)}${verdict(result)}${tiles(figuresOf(result))}${countedNow(desk.property.timezone)}<div class="two aside"><section>${rows.length > 0 ? html`<h2>${say().general.whoGetsNoneAndWhy}</h2>${bars(say().general.blockedByReason, rows, result.audience, say().general.reason)}` : html`<h2>${say().report.whoGetsNone}</h2><p>${say().report.gateBlocksNobody(term("gate"))}</p>`}<h2>${say().report.firstWhoGet}</h2>${samples(campaign, result)}</section><section>${desk.canWrite ? sending(desk, campaign, result, filled) : html`<p class="soft">${say().report.aManagerSendsIt}</p>`}</section></div>`;
-}
-
-function verdict({ ok, errors, warnings }: Preflight): Html {
-  const problems = errors.map(({ field, message }) => html`<li>${inEnglish(`${field}: ${message}`)}</li>`);
-  const said = ok
-    ? html`<p class="said" role="status">${say().report.canBeSentNow}</p>`
-    : html`<div class="wrong" role="alert"><p>${say().report.cannotBeSentAs}</p><ul>${problems}</ul></div>`;
-  return html`${said}${warnings.length > 0 ? html`<ul>${warnings.map((text) => html`<li>${inEnglish(text)}</li>`)}</ul>` : ""}`;
-}
-
-function figuresOf({ audience, allowed, deferred, estimated_cost }: Preflight): Tile[] {
-  const waiting = Object.values(deferred).reduce((total, one) => total + one.count, 0);
-  return [
-    { name: say().report.audience, value: count(audience), note: say().report.playersBelow },
-    { name: say().general.messages, value: count(allowed), note: say().report.wouldGoOutNow },
-    { name: say().general.waitFirst, value: count(waiting), note: say().general.forHoursOrCap },
-    { name: say().report.estimatedCost, value: costOf(estimated_cost) },
-  ];
-}
-
-function costOf(cost: Preflight["estimated_cost"]): string {
-  if (cost === null || cost.amount === null) return say().report.notKnown;
-  if (cost.currency === null) return say().general.none;
-  return money(cost.amount, cost.currency);
-}
-
-function samples(campaign: Row, { sample_renders }: Preflight): Html {
-  if (sample_renders.length === 0) return html`<p class="soft">${say().general.nobodyWouldGetIt}</p>`;
-  return html`<ul>${sample_renders.map(
-    ({ player_id, to, subject }) =>
-      html`<li>${to}${subject ? html`: ${subject}` : ""} <a href="/console/campaigns/${campaign.id}?player=${player_id}">${say().report.seeThisMessage}</a></li>`,
-  )}</ul>`;
+  const { channel } = campaign;
+  const checked = render(result, readerOf(desk), { campaignId: String(campaign.id), channel });
+  const acts = desk.canWrite
+    ? sending(desk, campaign, result, filled)
+    : html`<p class="soft">${say().report.aManagerSendsIt}</p>`;
+  return html`${testedNote(desk, campaign)}<div class="two aside"><section>${checked}${countedNow(desk.property.timezone)}</section><section>${acts}</section></div>`;
 }
 
 function sending(desk: Desk, campaign: Row, { ok, allowed }: Preflight, filled: Filled): Html {

@@ -1,7 +1,8 @@
 import { html } from "hono/html";
 import type { Desk } from "#transports/console/desk.ts";
-import { consolePage, tableOf } from "#transports/console/frame.ts";
-import { countedNow, timeOf } from "#transports/console/values.ts";
+import { consolePage } from "#transports/console/frame.ts";
+import { timeOf } from "#transports/console/values.ts";
+import { tableOf } from "#transports/console/views/parts.js";
 import { count, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 
@@ -23,14 +24,14 @@ const HEIGHT = 100;
 /** A campaign's messages, opens and clicks by the hour. */
 export async function hoursPage(desk: Desk): Promise<Response> {
   const id = desk.c.req.param("id");
-  const [campaign, { hours }] = await Promise.all([
+  const [campaign, { as_of, hours }] = await Promise.all([
     desk.run("get_campaign", { id }),
-    desk.run<{ hours: Hour[] }>("campaign_hours", { campaignId: id }),
+    desk.run<{ as_of: string; hours: Hour[] }>("campaign_hours", { campaignId: id }),
   ]);
   const part = "/console/campaigns";
   const { timezone } = desk.property;
   const isCalls = campaign.channel === "voice";
-  const content = html`<div id="hours">${hours.length === 0 ? html`<div class="empty"><p>${say().report.nothingHasGoneOutYet} <a href="${part}/${id}?check=yes">${say().campaigns.seeWhoGetsAndSend}</a></p></div>` : html`${chart(hours, isCalls, timezone)}${table(hours, isCalls, timezone)}`}${countedNow(timezone)}</div>`;
+  const content = html`<div id="hours">${hours.length === 0 ? html`<div class="empty"><p>${say().report.nothingHasGoneOutYet} <a href="${part}/${id}?check=yes">${say().campaigns.seeWhoGetsAndSend}</a></p></div>` : html`${chart(hours, isCalls, timezone)}${table(hours, isCalls, timezone)}`}<p class="soft">${say().report.countedAt(timeOf(as_of, timezone))}</p></div>`;
   return consolePage(desk, {
     part,
     above: { path: `${part}/${id}`, name: String(campaign.name) },

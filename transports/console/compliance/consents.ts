@@ -1,9 +1,10 @@
 import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
-import { consolePage, tableOf } from "#transports/console/frame.ts";
+import { consolePage } from "#transports/console/frame.ts";
 import { onward } from "#transports/console/paging.ts";
 import { fieldsOf } from "#transports/console/records/fields.ts";
 import { chip, labelOf, shown, timeOf } from "#transports/console/values.ts";
+import { tableOf } from "#transports/console/views/parts.js";
 import { say } from "#transports/console/words/say.ts";
 import { ledgerSection } from "./ledger.ts";
 

@@ -1,10 +1,10 @@
 import { html } from "hono/html";
-import { tiles } from "#transports/console/bars.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { actButton } from "#transports/console/fields.ts";
-import { consolePage, numbers, tableOf } from "#transports/console/frame.ts";
+import { consolePage } from "#transports/console/frame.ts";
 import { redirect } from "#transports/console/signed-out.ts";
 import { chip, timeOf, words } from "#transports/console/values.ts";
+import { numbers, tableOf, tiles } from "#transports/console/views/parts.js";
 import { count, counted, inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART } from "./list.ts";

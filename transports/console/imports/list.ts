@@ -1,8 +1,9 @@
 import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
-import { consolePage, firstStep, numbers, tableOf } from "#transports/console/frame.ts";
+import { consolePage, firstStep } from "#transports/console/frame.ts";
 import { onward } from "#transports/console/paging.ts";
 import { chip, shown, timeOf } from "#transports/console/values.ts";
+import { numbers, tableOf } from "#transports/console/views/parts.js";
 import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 

@@ -1,10 +1,11 @@
 import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { type Filled, formOf, input, type Option, select, tried } from "#transports/console/fields.ts";
-import { consolePage, tableOf } from "#transports/console/frame.ts";
+import { consolePage } from "#transports/console/frame.ts";
 import { redirect } from "#transports/console/signed-out.ts";
 import { term } from "#transports/console/terms.ts";
 import { labelOf, words } from "#transports/console/values.ts";
+import { tableOf } from "#transports/console/views/parts.js";
 import { count, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART } from "./list.ts";

@@ -2,13 +2,14 @@ import { html } from "hono/html";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { actButton, askButton } from "#transports/console/fields.ts";
 import { consolePage } from "#transports/console/frame.ts";
+import { readerOf } from "#transports/console/reader.ts";
 import { redirect } from "#transports/console/signed-out.ts";
 import { chip } from "#transports/console/values.ts";
+import { type Report, render } from "#transports/console/views/journey_report.js";
 import { inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART } from "./list.ts";
 import { publishSection } from "./publish.ts";
-import { type Report, reportOf } from "./report.ts";
 
 /** One journey: its figures, its picture with the players on each way, its nodes, and its publishing. */
 export async function journeyPage(desk: Desk): Promise<Response> {
@@ -18,7 +19,7 @@ export async function journeyPage(desk: Desk): Promise<Response> {
   const report = isPublished ? await desk.run<Report>("journey_report", { journeyId: id }) : null;
   const isOver = journey.status === "archived";
   const about = journey.description ? html`<p>${journey.description}</p>` : "";
-  const running = report ? reportOf(journey, report) : "";
+  const running = report ? render(report, readerOf(desk)) : "";
   const content = html`${about}<div class="live" id="live" data-live="/console/live?journey=${id}">${running}${pictureOf(journey, report)}</div>${isOver ? "" : await publishSection(desk, journey)}`;
   return consolePage(desk, {
     part: PART,

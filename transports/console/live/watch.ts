@@ -1,4 +1,5 @@
 import type { Service } from "#runtime/funnel/service.ts";
+import { isSignedIn } from "#runtime/identity/sessions.ts";
 import { shownVersions, versionsOf, type Watched } from "#tools/jobs/versions.ts";
 import {
   type EventStream,
@@ -15,6 +16,7 @@ export interface LiveSubject {
   propertyId: string;
   userId: string;
   session: string | undefined;
+  signedInAt: number;
   ids: readonly string[];
   lists: readonly Watched[];
 }
@@ -24,7 +26,7 @@ export type Live = EventStreams<LiveSubject>;
 
 /** Looks once a second for all open pages of this process, and not at all without one. */
 export function openLive(service: Service, everyMs = LOOK_EVERY_MS): Live {
-  return openEventStreams<LiveSubject>({
+  const live = openEventStreams<LiveSubject>({
     everyMs,
     silenceMs: SILENCE_MS,
     longestMs: 5 * 60_000,
@@ -34,6 +36,9 @@ export function openLive(service: Service, everyMs = LOOK_EVERY_MS): Live {
     tell: (streams, end) => tell(service, streams, end),
     log: service.log,
   });
+  // A new password, an ended session and a lost role end the streams of all processes at once.
+  service.directory.onChange(live.look);
+  return live;
 }
 
 type Stream = EventStream<LiveSubject>;
@@ -71,12 +76,11 @@ async function tell(
 /** Whether the person is still signed in and has the property: from the cache of users, where nothing has changed. */
 async function worksThere(
   { directory }: Service,
-  { userId, session, propertyId }: LiveSubject,
+  { userId, session, signedInAt, propertyId }: LiveSubject,
 ): Promise<boolean> {
   const user = await directory.user(userId);
-  if (session && user?.ended_sessions.includes(session)) return false;
-  const has = user?.memberships.some(({ property_id }) => property_id === propertyId) ?? false;
-  return has || user?.is_platform_admin === true;
+  if (!user || !isSignedIn(user, { session, signedInAt })) return false;
+  return user.is_platform_admin || user.memberships.some(({ property_id }) => property_id === propertyId);
 }
 
 /** All versions of what the page shows, as one text. */

@@ -1,9 +1,10 @@
 import { html } from "hono/html";
 import { CHANNELS } from "#tools/compliance/channels.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
-import { consolePage, tableOf } from "#transports/console/frame.ts";
+import { consolePage } from "#transports/console/frame.ts";
 import { fieldsOf } from "#transports/console/records/fields.ts";
 import { chip, labelOf, shown, timeOf, words as titled } from "#transports/console/values.ts";
+import { tableOf } from "#transports/console/views/parts.js";
 import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART } from "./list.ts";

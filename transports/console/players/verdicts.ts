@@ -1,11 +1,10 @@
 import { html } from "hono/html";
 import { CHANNELS } from "#tools/compliance/channels.ts";
-import { reasonWords } from "#transports/console/campaigns/reasons.ts";
 import type { Desk } from "#transports/console/desk.ts";
-import { tableOf } from "#transports/console/frame.ts";
 import { term } from "#transports/console/terms.ts";
 import { chip, labelOf, shown, timeOf, words } from "#transports/console/values.ts";
-import { inEnglish, say } from "#transports/console/words/say.ts";
+import { tableOf } from "#transports/console/views/parts.js";
+import { inEnglish, say, speech } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 
 interface Rule {
@@ -41,7 +40,7 @@ function rowOf(timezone: string) {
         ? html`<p>${say().players.messageWaits(until, defer.reasons.map((one) => labelOf(one)).join(", "))}</p>`
         : "";
     const verdict = allowed ? (defer ? "later" : "yes") : "no";
-    return html`<tr><th scope="row">${words(channel)}</th><td>${chip(verdict)}</td><td>${bars.map((one) => html`<p>${reasonWords(one.rule, channel) || inEnglish(one.meaning)}${one.records.map((record) => recordOf(record, timezone))}</p>`)}${waits}</td></tr>`;
+    return html`<tr><th scope="row">${words(channel)}</th><td>${chip(verdict)}</td><td>${bars.map((one) => html`<p>${speech().reasonOf(one.rule, channel) || inEnglish(one.meaning)}${one.records.map((record) => recordOf(record, timezone))}</p>`)}${waits}</td></tr>`;
   };
 }
 

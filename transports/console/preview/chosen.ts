@@ -30,10 +30,18 @@ export function withChosen(path: string, { playerId, variantId }: Chosen): strin
   return query.size > 0 ? `${path}?${query}` : path;
 }
 
-/** The form that chooses the player and the variant of a preview. It stays on the page at `action`. */
+/**
+ * The form that chooses the player and the variant of a preview. It stays on the page at `action`, and with the message
+ * that is `kept`.
+ */
 export function choosing(
   desk: Desk,
-  { variants, chosen, action }: { variants: Variants; chosen: Chosen; action: string },
+  {
+    variants,
+    chosen,
+    action,
+    kept,
+  }: { variants: Variants; chosen: Chosen; action: string; kept?: string | undefined },
 ): Html {
   const options = variants.map(
     ({ id, name }) =>
@@ -43,7 +51,7 @@ export function choosing(
     variants.length === 0
       ? ""
       : html`<div class="field"><label for="variant">${say().report.variant}</label><select id="variant" name="variant">${options}</select></div>`;
-  return html`<form class="search" method="get" action="${action}" role="search" aria-label="${say().report.previewForAPlayer}"><div class="field"><label for="player">${say().report.asPlayerGetsPlayerId}</label><input id="player" name="player" value="${desk.c.req.query("player") ?? ""}" maxlength="320" placeholder="${say().report.madeupValues}"></div>${select}<button class="quiet small">${say().report.show}</button></form>`;
+  return html`<form class="search" method="get" action="${action}" role="search" aria-label="${say().report.previewForAPlayer}">${kept === undefined ? "" : html`<input type="hidden" name="variant" value="${kept}">`}<div class="field"><label for="player">${say().report.asPlayerGetsPlayerId}</label><input id="player" name="player" value="${desk.c.req.query("player") ?? ""}" maxlength="320" placeholder="${say().report.madeupValues}"></div>${select}<button class="quiet small">${say().report.show}</button></form>`;
 }
 
 async function idOf(desk: Desk, named: string): Promise<string> {

@@ -10,9 +10,9 @@ import {
   tick,
   tried,
 } from "#transports/console/fields.ts";
-import { numbers, tableOf } from "#transports/console/frame.ts";
 import { redirect } from "#transports/console/signed-out.ts";
 import { chip, shown, timeOf } from "#transports/console/values.ts";
+import { numbers, tableOf } from "#transports/console/views/parts.js";
 import { count, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART, settingPage } from "./settings.ts";

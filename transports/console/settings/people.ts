@@ -10,9 +10,10 @@ import {
   select,
   tried,
 } from "#transports/console/fields.ts";
-import { tableOf, tokenField } from "#transports/console/frame.ts";
+import { tokenField } from "#transports/console/frame.ts";
 import { redirect } from "#transports/console/signed-out.ts";
 import { labelOf, timeOf, words } from "#transports/console/values.ts";
+import { tableOf } from "#transports/console/views/parts.js";
 import { inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART, settingPage } from "./settings.ts";

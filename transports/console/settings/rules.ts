@@ -12,10 +12,10 @@ import {
   select,
   tried,
 } from "#transports/console/fields.ts";
-import { tableOf } from "#transports/console/frame.ts";
 import { redirect } from "#transports/console/signed-out.ts";
 import { term } from "#transports/console/terms.ts";
 import { labelOf, words } from "#transports/console/values.ts";
+import { tableOf } from "#transports/console/views/parts.js";
 import { counted, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART, settingPage } from "./settings.ts";

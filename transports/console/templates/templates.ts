@@ -12,12 +12,13 @@ import {
   textsOf,
   tried,
 } from "#transports/console/fields.ts";
-import { consolePage, firstStep, tableOf } from "#transports/console/frame.ts";
+import { consolePage, firstStep } from "#transports/console/frame.ts";
 import { byName, nameSearch, noneNamed, onward } from "#transports/console/paging.ts";
 import { asWritten, messageView } from "#transports/console/preview/message.ts";
 import { redirect } from "#transports/console/signed-out.ts";
 import { term } from "#transports/console/terms.ts";
 import { chip, timeOf, words } from "#transports/console/values.ts";
+import { tableOf } from "#transports/console/views/parts.js";
 import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 

@@ -1,18 +1,56 @@
-import { bars, count, figures, list, money, sorted, text } from "./parts.js";
+// @ts-check
+import { html } from "./html.js";
+import { linked, reasonBars, saidList, tiles } from "./parts.js";
 
-/** The answer of preflight_campaign. */
-export function render(checked) {
-  const waiting = Object.values(checked.deferred ?? {}).reduce((sum, { count: some }) => sum + some, 0);
-  const problems = checked.errors.map(({ field, message }) => `${field}: ${message}`);
-  const samples = checked.sample_renders.map(
-    ({ to, subject, text: body }) =>
-      `<details><summary>${text(to)}${subject ? `: ${text(subject)}` : ""}</summary><pre>${text(body)}</pre></details>`,
-  );
-  const reach = [
-    ["audience", count(checked.audience)],
-    ["messages", count(checked.allowed)],
-    ["wait_first", count(waiting)],
-    ["cost", money(checked.estimated_cost)],
+/**
+ * @typedef {import("./parts.js").Reader} Reader
+ * @typedef {import("#tools/campaigns/preflight/preflight.ts").Preflight} Preflight
+ */
+
+/** The answer of preflight_campaign: who would get it now, who would not and why, and what it would cost.
+ * @param {Preflight} checked @param {Reader} reader @param {{ campaignId?: string, channel?: unknown }} campaign */
+export function render(checked, reader, { campaignId, channel } = {}) {
+  const { words, term } = reader;
+  const { blocked, audience } = checked;
+  const left =
+    Object.keys(blocked).length > 0
+      ? html`<h2>${words.general.whoGetsNoneAndWhy}</h2>${reasonBars(reader, { caption: words.general.blockedByReason, counts: blocked, whole: audience, channel })}`
+      : html`<h2>${words.report.whoGetsNone}</h2><p>${words.report.gateBlocksNobody(term("gate"))}</p>`;
+  return html`${verdict(checked, reader)}${tiles(reachOf(checked, reader))}${left}<h2>${words.report.firstWhoGet}</h2>${samples(checked, reader, campaignId)}`;
+}
+
+/** @param {Preflight} checked @param {Reader} reader */
+function verdict({ ok, errors, warnings }, reader) {
+  const { words } = reader;
+  const problems = errors.map(({ field, message }) => `${field}: ${message}`);
+  const said = ok
+    ? html`<p class="said" role="status">${words.report.canBeSentNow}</p>`
+    : html`<div class="wrong" role="alert"><p>${words.report.cannotBeSentAs}</p>${saidList(reader, problems)}</div>`;
+  return html`${said}${saidList(reader, warnings)}`;
+}
+
+/** @param {Preflight} checked @param {Reader} reader */
+function reachOf({ audience, allowed, deferred, estimated_cost }, { words, count, money }) {
+  const waiting = Object.values(deferred).reduce((total, one) => total + one.count, 0);
+  const { amount, currency } = estimated_cost ?? { amount: null, currency: null };
+  const priced = currency === null ? words.general.none : money(amount ?? 0, currency);
+  return [
+    { name: words.report.audience, value: count(audience), note: words.report.playersBelow },
+    { name: words.general.messages, value: count(allowed), note: words.report.wouldGoOutNow },
+    { name: words.general.waitFirst, value: count(waiting), note: words.general.forHoursOrCap },
+    { name: words.report.estimatedCost, value: amount === null ? words.report.notKnown : priced },
   ];
-  return `<h1>${checked.ok ? "It can be sent now" : "It cannot be sent as it is"}</h1>${list(problems)}${figures(reach)}${bars("Who gets none, and why", sorted(checked.blocked), checked.audience)}${list(checked.warnings)}<h2>As players will see it</h2>${samples.join("") || "<p>Nobody would get it.</p>"}`;
+}
+
+/** @param {Preflight} checked @param {Reader} reader @param {string | undefined} campaignId */
+function samples({ sample_renders }, { words, pathOf }, campaignId) {
+  if (sample_renders.length === 0) return html`<p class="soft">${words.general.nobodyWouldGetIt}</p>`;
+  const each = sample_renders.map(({ player_id, to, subject, text }) => {
+    const path = campaignId === undefined ? null : pathOf("sample", campaignId, player_id);
+    const title = html`${to}${subject ? html`: ${subject}` : ""}`;
+    return path
+      ? html`<p>${title} ${linked(path, words.report.seeThisMessage)}</p>`
+      : html`<details><summary>${title}</summary><pre>${text}</pre></details>`;
+  });
+  return html`${each}`;
 }

@@ -1,9 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { html } from "hono/html";
+import { type Speech, speechOf } from "#transports/console/views/speech.js";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { preferred } from "#transports/pages/words/words.ts";
 import { english, type Words } from "./english/english.ts";
-import type { Noun } from "./part.ts";
 import { spanish } from "./spanish/spanish.ts";
 
 /** The languages of the console. */
@@ -19,6 +18,13 @@ const spoken = new AsyncLocalStorage<Language>();
 /** The words of the console in the language of the request; English outside of one. */
 export function say(): Words {
   return LANGUAGES[language()];
+}
+
+const SPEECHES: Readonly<Record<Language, Speech>> = { en: speechOf(english), es: speechOf(spanish) };
+
+/** How the language of the request says numbers, times, codes and terms. */
+export function speech(): Speech {
+  return SPEECHES[language()];
 }
 
 export function language(): Language {
@@ -37,51 +43,24 @@ export function languageOf(...wishes: readonly (string | null | undefined)[]): L
 
 /** A sentence of an operation. It is English in every language, and says so to a screen reader. */
 export function inEnglish(text: Html | string): Html | string {
-  return text === "" || language() === "en" ? text : html`<span lang="en">${text}</span>`;
+  return speech().inEnglish(text);
 }
 
 /** A number with its thousands apart. */
 export function count(value: number): string {
-  return numberFormat(say().locale).format(value);
+  return speech().count(value);
 }
 
 export function money(amount: number, currency: string): string {
-  return amount.toLocaleString(say().locale, { style: "currency", currency });
+  return speech().money(amount, currency);
 }
 
 /** So many of a thing: 1 player, 2 players. */
 export function counted(value: number, noun: keyof Words["nouns"]): string {
-  const { nouns, locale } = say();
-  const forms: Noun = nouns[noun];
-  const form = pluralRules(locale).select(value);
-  return `${count(value)} ${form === "one" ? forms.one : form === "many" ? (forms.many ?? forms.other) : forms.other}`;
+  return speech().counted(value, noun);
 }
 
 /** A time by the clock of the zone. */
 export function clock(at: Date, timeZone: string): string {
-  const { locale, hourCycle } = say();
-  return timeFormat(locale, timeZone, hourCycle).format(at);
-}
-
-// Making a formatter takes longer than a hundred uses of it, and a page has hundreds of numbers and times.
-const numberFormat = kept((locale) => new Intl.NumberFormat(locale, { maximumFractionDigits: 4 }));
-const pluralRules = kept((locale) => new Intl.PluralRules(locale));
-const timeFormat = kept(
-  (locale, timeZone, hourCycle) =>
-    new Intl.DateTimeFormat(locale, {
-      dateStyle: "medium",
-      timeStyle: "short",
-      timeZone,
-      hourCycle: hourCycle as Words["hourCycle"],
-    }),
-);
-
-function kept<T>(make: (...names: string[]) => T): (...names: string[]) => T {
-  const made = new Map<string, T>();
-  return (...names) => {
-    const key = names.join(" ");
-    const known = made.get(key) ?? make(...names);
-    made.set(key, known);
-    return known;
-  };
+  return speech().clock(at, timeZone);
 }

@@ -158,6 +158,7 @@ const ASKED: Readonly<Record<string, string>> = {
   archive_journey: "end a journey for good, retire an automation, stop the journey",
   resume_journey: "let a journey go on, turn an automation on again",
   simulate_journey: "try a journey, test without sending, what would happen, rehearsal",
+  preview_journey_message: "the text of an automation as a player gets it, look at a mail of a flow",
   validate_journey: "is the journey correct, errors of a flow",
   journey_report:
     "how is a journey doing, how is the welcome journey doing, results of a journey, how far are people, stuck, drop off, conversion of an automation",

@@ -5,8 +5,11 @@ import {
   type Resource,
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
+import { packed } from "#transports/console/views/words.js";
+import { english } from "#transports/console/words/english/english.ts";
 import type { Surface } from "#transports/mcp/listing/visible-tools.ts";
 import type { Session } from "#transports/mcp/sessions.ts";
+import { DEFAULT_SHEET } from "#transports/pages/frame/theme.ts";
 
 /** The extension of MCP Apps, revision 2026-01-26. */
 export const APPS = "io.modelcontextprotocol/ui";
@@ -76,25 +79,53 @@ export function readView({ reach }: Surface, uri: string): ReadResourceResult | 
 }
 
 const pages = new Map<string, string>();
+const VIEW_FOLDER = new URL("../../console/views/", import.meta.url);
 
-/** One file: the view with its parts and the host's side of the connection in it. */
+/** One file: the view with its parts, its words, and the host's side of the connection in it. */
 function pageOf(name: string): string {
   let page = pages.get(name);
   if (page === undefined) {
-    const script = ["parts.js", `${name}.js`, "bridge.js"].map(inlined).join("\n");
-    page = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"><title>${VIEWS[name]}</title><style>${textOf("view.css")}</style></head><body><main id="view" aria-live="polite"></main><script type="module">${script}</script></body></html>`;
+    const code = [...modulesOf(`${name}.js`), ...modulesOf("bridge.js")];
+    const script = [...new Set(code)].map((file) => bare(textOf(file))).join("\n");
+    // A mark that could end the script is written as JSON can write it.
+    const words = JSON.stringify(packed(wordsIn(script))).replaceAll("<", "\\u003c");
+    const styles = [DEFAULT_SHEET, ...SHEETS.map(textOf)].join("\n");
+    page = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"><title>${VIEWS[name]}</title><style>${styles}</style></head><body><main><h1>${VIEWS[name]}</h1><div id="view" aria-live="polite"></div></main><script type="module">const WORDS = ${words};\n${script}</script></body></html>`;
     pages.set(name, page);
   }
   return page;
 }
 
+const SHEETS = ["../../pages/assets/tables.css", "../../pages/assets/charts.css", "view.css"] as const;
+
 function textOf(file: string): string {
-  return readFileSync(new URL(`../../console/views/${file}`, import.meta.url), "utf8");
+  return readFileSync(new URL(file, VIEW_FOLDER), "utf8");
 }
 
-/** A module's text beside those that it imports from. */
-function inlined(file: string): string {
-  return textOf(file)
-    .replaceAll(/^import .*$/gm, "")
+const IMPORT = /^import [^;]* from "\.\/(.+)";$/gm;
+
+/** A module and those that it imports, each after its own. */
+function modulesOf(file: string): string[] {
+  const needed = [...textOf(file).matchAll(IMPORT)].flatMap(([, other]) => modulesOf(other!));
+  return [...needed, file];
+}
+
+/** A module's code, to stand beside those that it imports. */
+function bare(code: string): string {
+  return code
+    .replaceAll(IMPORT, "")
+    .replaceAll(/^\s*\/\*\*[\s\S]*?\*\/\n/gm, "")
+    .replaceAll(/^\/\/.*\n/gm, "")
     .replaceAll(/^export /gm, "");
+}
+
+/** The words that the code names, and those that it looks up by a code. */
+function wordsIn(code: string): object {
+  const { locale, hourCycle, labels, nouns, terms, reasons, callReasons } = english;
+  const { campaigns, general, journeys, report, segments } = english;
+  const named = Object.entries({ campaigns, general, journeys, report, segments }).map(([room, words]) => [
+    room,
+    Object.fromEntries(Object.entries(words).filter(([word]) => code.includes(`words.${room}.${word}`))),
+  ]);
+  return { locale, hourCycle, labels, nouns, terms, reasons, callReasons, ...Object.fromEntries(named) };
 }

@@ -9,6 +9,8 @@ import type { Machine, Surface } from "#transports/mcp/listing/visible-tools.ts"
 import { readerOf } from "#transports/mcp/resources/resources.ts";
 
 const LOOK_MS = 1_000;
+/** Until a look that failed for a listener's credential is repeated. */
+const AGAIN_MS = 100;
 /** Looks until credentials are read again without a known change: one may have expired. */
 const CREDENTIAL_LOOKS = 15;
 
@@ -32,6 +34,7 @@ export interface Listener {
 export function openWatch(machine: Machine, listeners: ReadonlySet<Listener>) {
   const { directory, log } = machine.service;
   let timer: NodeJS.Timeout | undefined;
+  let isLooking = false;
   let looking = Promise.resolve();
   let looks = 0;
   let changed = false;
@@ -58,22 +61,29 @@ export function openWatch(machine: Machine, listeners: ReadonlySet<Listener>) {
       if (id !== null) await publishChanges(machine, id, here);
     }
   };
-  const wake = () => {
-    if (stopped || timer) return;
+  const lookNow = () => {
+    isLooking = true;
+    looking = look()
+      .catch((error: unknown) => log.debug({ err: error }, "a look at what is listened to failed"))
+      .finally(() => {
+        isLooking = false;
+        timer = undefined;
+        // A credential that changed during the look is not left until the next turn.
+        if (listeners.size > 0) wake(changed ? AGAIN_MS : LOOK_MS);
+      });
+  };
+  const wake = (after = LOOK_MS) => {
+    if (stopped || isLooking || timer) return;
     if (!isSubscribed) {
       isSubscribed = true;
       directory.onChange(() => {
         changed = true;
+        clearTimeout(timer);
+        timer = undefined;
+        if (listeners.size > 0) wake(0);
       });
     }
-    timer = setTimeout(() => {
-      looking = look()
-        .catch((error: unknown) => log.debug({ err: error }, "a look at what is listened to failed"))
-        .finally(() => {
-          timer = undefined;
-          if (listeners.size > 0) wake();
-        });
-    }, LOOK_MS);
+    timer = setTimeout(lookNow, after);
   };
   return {
     /** Called when somebody begins to listen. */

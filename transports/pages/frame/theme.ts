@@ -14,9 +14,12 @@ import type { Http } from "#transports/http/handlers.ts";
 /** The style sheet of pages without a property. */
 export const DEFAULT_STYLE = `/theme/default/${themeVersion(DEFAULT_THEME)}.css`;
 
+/** Its text. */
+export const DEFAULT_SHEET = styleOf(DEFAULT_THEME);
+
 /** Mounts the style sheets and logos of all themes. */
 export function mountThemes(app: Http, { db, directory }: Service): void {
-  app.get(DEFAULT_STYLE, () => send(styleOf(DEFAULT_THEME), "text/css; charset=utf-8", true));
+  app.get(DEFAULT_STYLE, () => send(DEFAULT_SHEET, "text/css; charset=utf-8", true));
   const themeNamed = async (propertyId: string): Promise<Theme> => {
     const property = isUuid(propertyId) ? await directory.property(propertyId) : null;
     if (!property) return DEFAULT_THEME;

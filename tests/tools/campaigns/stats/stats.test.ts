@@ -115,6 +115,32 @@ describe("the figures of a campaign", () => {
     expect(await scenario.stats(id)).toMatchObject({ sent: 7, as_of: "2026-01-02T00:00:00+00:00" });
   });
 
+  test("by the hour are counted anew, and of a large campaign those that its job has counted", async () => {
+    const { id } = await sent(2);
+    const hours = () => scenario.call("campaign_hours", { campaignId: id });
+    const [hour] = (await hours()).hours;
+    expect(hour).toMatchObject({ messages: 2, opened: 0, clicked: 0 });
+    const resize = (audience: number) =>
+      scenario.query(
+        (sql) => sql`
+        update campaigns set audience_count = ${audience}
+        where property_id = ${scenario.id} and id = ${id}`,
+      );
+    await resize(1_000_000);
+    expect((await hours()).hours).toEqual([hour]);
+    await due(id);
+    await scenario.work({ only: "refresh_campaign_stats" });
+    const counted = await hours();
+    await scenario.query(
+      (sql) => sql`
+      update campaign_sends set sent_at = sent_at - interval '2 hours'
+      where property_id = ${scenario.id} and campaign_id = ${id}`,
+    );
+    expect(await hours()).toEqual(counted);
+    await resize(2);
+    expect((await hours()).hours[0].at).not.toBe(hour.at);
+  });
+
   test("count who reached the goal within its time, once", async () => {
     await scenario.call("create_webhook_endpoint", {
       url: "https://crm.example.com/hooks",
