@@ -96,6 +96,7 @@ import segmentMembers from "./segments/segment-members.table.ts";
 import segmentPreview from "./segments/segment-preview.ts";
 import segments from "./segments/segments.table.ts";
 import createShareLink from "./shares/create-share-link.ts";
+import forgetDevices from "./shares/forget-devices.job.ts";
 import recordReferral from "./shares/record-referral.ts";
 import socialShares from "./shares/social-shares.table.ts";
 import inboundMessages from "./sms/inbound-messages.table.ts";
@@ -144,6 +145,7 @@ export const CATALOG = catalog([
       restorePlayer,
       setPlayerStatus,
     ],
+    jobs: [forgetDevices],
   },
   {
     name: "consent",

@@ -72,6 +72,8 @@ create table campaigns (
   utm jsonb,
   -- The parts of a message that only the branded inbox shows.
   inbox jsonb,
+  -- The game for which the link of each message brings a ticket.
+  game_ticket jsonb,
   -- The turns of a call.
   voice_script jsonb,
   stats jsonb not null default '{}',

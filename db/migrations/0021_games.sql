@@ -274,8 +274,21 @@ create unique index share_referrals_person on share_referrals (property_id, refe
 create index share_referrals_player on share_referrals (property_id, player_id, created_at);
 create index share_referrals_share on share_referrals (property_id, share_id);
 
+-- The browsers in which a player has opened a page of theirs, so that nobody refers themselves. `updated_at`: seen last.
+create table player_devices (
+  property_id uuid not null,
+  player_id uuid not null,
+  -- HMAC-SHA256 of a random name that is in the browser's cookie alone.
+  device_hash bytea not null,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  primary key (property_id, player_id, device_hash),
+  foreign key (property_id, player_id) references players
+);
+create index player_devices_seen on player_devices (property_id, updated_at);
+
 call isolate_tenants('games', 'game_seeds', 'game_counts', 'game_standings', 'code_pools', 'game_prizes', 'game_plays',
-  'game_tickets', 'prize_codes', 'game_laws', 'share_referrals');
+  'game_tickets', 'prize_codes', 'game_laws', 'share_referrals', 'player_devices');
 
 -- The platform gives a new property its rows of law.
 create policy platform on game_laws for insert to app_system with check (true);

@@ -18,6 +18,7 @@ import { checkSyntax, parseText } from "#tools/templates/rendering/liquid.ts";
 import { checkScript } from "#tools/voice/check-script.ts";
 import { eventFields } from "./campaign/campaign.ts";
 import { columns } from "./campaign/columns.ts";
+import { checkTicket } from "./campaign/game-ticket.ts";
 import { refuseJourneys } from "./campaign/states.ts";
 import cancelSends from "./cancel-sends.job.ts";
 import { templatesOf } from "./content/content.ts";
@@ -74,6 +75,7 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
   if (next.ab_test && isChecked(columns, input, "test")) checkAbTest({ ...next, ab_test: next.ab_test });
   if (current?.status === "paused" && "ab_test" in input) checkSameTest(current.ab_test, next.ab_test);
   if (input.provider_id) await checkProvider(context, next);
+  if (input.game_ticket) await checkTicket(context, next);
   const derived = await mjmlChange(context, { source: "body_mjml", html: "body_html" }, input, current);
   if (!current) return { ...input, ...derived };
   const isUnscheduled = input.scheduled_at === null && current.status === "scheduled";

@@ -4,13 +4,16 @@ import type { AppSecret, Config } from "#runtime/config.ts";
 import { packId, readLink, signLink, unpackId } from "#runtime/secrets/links.ts";
 import { readTimedToken, timedToken } from "#runtime/secrets/timed-links.ts";
 
-/** The pages that a player's link opens: the path of each, and whether it opens for players who are barred. */
+/**
+ * The pages that a player's link opens: the path of each, whether it opens for players who are barred, and whether it
+ * names the browser, so that nobody refers themselves.
+ */
 export const PLAYER_PAGES = {
-  inbox: { path: "/inbox", forBarred: false },
-  game: { path: "/games", forBarred: false },
-  push: { path: "/push", forBarred: false },
+  inbox: { path: "/inbox", forBarred: false, namesDevice: true },
+  game: { path: "/games", forBarred: false, namesDevice: true },
+  push: { path: "/push", forBarred: false, namesDevice: false },
   // The law wants a way to stop messages, also for a player who has excluded themselves.
-  preferences: { path: "/preferences", forBarred: true },
+  preferences: { path: "/preferences", forBarred: true, namesDevice: false },
 } as const;
 export type PlayerPage = keyof typeof PLAYER_PAGES;
 export const PageName = z.enum(Object.keys(PLAYER_PAGES) as [PlayerPage, ...PlayerPage[]]);

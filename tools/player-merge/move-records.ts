@@ -16,6 +16,7 @@ const PLAIN = [
   "segment_members",
   "game_tickets",
   "share_referrals",
+  "player_devices",
   "voice_calls",
 ] as const;
 
@@ -50,6 +51,10 @@ async function dropDoubles({ sql, property }: Context, keptId: string, duplicate
     delete from segment_members m using segment_members k
     where m.property_id = ${own} and m.player_id = ${duplicateId} and k.property_id = ${own}
       and k.player_id = ${keptId} and k.segment_id = m.segment_id`;
+  await sql`
+    delete from player_devices d using player_devices k
+    where d.property_id = ${own} and d.player_id = ${duplicateId} and k.property_id = ${own}
+      and k.player_id = ${keptId} and k.device_hash = d.device_hash`;
   // One grant gives one ticket. A used ticket stays, because its play names it.
   await sql`
     delete from game_tickets t using game_tickets k

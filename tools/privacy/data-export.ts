@@ -132,6 +132,7 @@ const ORDERS: Record<string, string> = {
   campaign_clicks: "t.created_at, t.send_id, t.link_id",
   import_errors: "t.job_id, t.row, t.seq",
   outbox: "t.occurred_at, t.id",
+  player_devices: "t.created_at, t.device_hash",
   validation_results: "t.job_id, t.seq",
 };
 

@@ -5,15 +5,23 @@ import { one } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { grantTickets, mayPlay } from "#tools/games/tickets/grant.ts";
+import { isOwnDevice } from "./devices.ts";
 
-const REFUSALS = ["own_link", "own_address", "counted_before", "no_play_or_sign_up", "barred"] as const;
+const REFUSALS = [
+  "own_link",
+  "own_address",
+  "own_device",
+  "counted_before",
+  "no_play_or_sign_up",
+  "barred",
+] as const;
 type Refusal = (typeof REFUSALS)[number];
 
 export default tool({
   name: "record_referral",
   title: "Record a referral",
   description:
-    "Counts a person who came by a shared link and has joined, or played the shared game, since. Once a person, and never with an address of the sharer. The game's share_reward may give the sharer tickets.",
+    "Counts a person who came by a shared link and has joined, or played the shared game, since. Once a person, and never with an address or a browser of the sharer. The game's share_reward may give the sharer tickets.",
   scope: "write",
   effect: "create",
   property: "propertyId",
@@ -21,6 +29,11 @@ export default tool({
     shareId: z.uuid().describe("From list_social_shares, or the parameter share of the casino's own page"),
     playerId: z.uuid().describe("The person who came by the link"),
     propertyId: z.uuid(),
+    device: z
+      .string()
+      .regex(/^[\w-]{22}$/, "must be the parameter device as the casino's page got it")
+      .optional()
+      .describe("The parameter device of the casino's own page: the browser that opened the link"),
   },
   output: z.object({
     success: z.literal(true),
@@ -29,9 +42,9 @@ export default tool({
     tickets: z.int().describe("For the sharer"),
   }),
   faults: ["not_found"],
-  async handler(context, { shareId, playerId }) {
+  async handler(context, { shareId, playerId, device }) {
     const share = await findShare(context, shareId);
-    const reason = await refusalOf(context, share, playerId);
+    const reason = await refusalOf(context, share, { referredId: playerId, mark: device });
     context.audit({ entity: "social_shares", entityId: shareId });
     if (reason) return { success: true as const, counted: false, reason, tickets: 0 };
     const id = randomUUIDv7();
@@ -72,7 +85,11 @@ interface Person {
 }
 
 /** Locks both players in the order of their ids. */
-async function refusalOf(context: Context, share: Share, referredId: string): Promise<Refusal | null> {
+async function refusalOf(
+  context: Context,
+  share: Share,
+  { referredId, mark }: { referredId: string; mark: string | undefined },
+): Promise<Refusal | null> {
   if (share.player_id === referredId) return "own_link";
   const { sql: transaction, property } = context;
   const people = await transaction<Person[]>`
@@ -92,6 +109,7 @@ async function refusalOf(context: Context, share: Share, referredId: string): Pr
   const sharer = people.find(({ id }) => id === share.player_id);
   if (!sharer?.may || !referred.may) return "barred";
   if (referred.hashes.some((hash) => sharer.hashes.includes(hash))) return "own_address";
+  if (await isOwnDevice(context, share, { referredId, mark })) return "own_device";
   const [before] = await transaction`
     select 1 from share_referrals where property_id = ${property.id} and referred_id = ${referredId}`;
   if (before) return "counted_before";

@@ -22,6 +22,7 @@ export const APPROVED_COLUMNS = {
     template_id: "the template",
     utm: "the parameters of its links",
     inbox: "the offer and the button in the inbox",
+    game_ticket: "the ticket for a game",
     voice_script: "the script of the call",
   },
   audience: {

@@ -1,5 +1,6 @@
 import type { Context } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
+import { ticketWords } from "#tools/campaigns/campaign/game-ticket.ts";
 import { countWaiting } from "#tools/campaigns/planning/waiting.ts";
 import type { Cost } from "#tools/campaigns/preflight/cost.ts";
 import { type Preflight, preflight } from "#tools/campaigns/preflight/preflight.ts";
@@ -22,6 +23,7 @@ export async function sendingWords(
     ...(await exampleOf(context, campaign)),
     ...reachOf(checked),
     ...(await waitingWords(context, campaign)),
+    ...(await ticketWords(context, campaign)),
     ...settingsOf(campaign),
     await providerOf(context, campaign),
     ...costOf(checked.estimated_cost),
@@ -41,6 +43,7 @@ export async function resumingWords(
     `The campaign ${quoted(campaign.name)} by ${campaign.channel} goes on now. It is paused${campaign.status_reason ? `: ${campaign.status_reason}` : ""}.`,
     ...(await exampleOf(context, campaign)),
     `${remaining} messages wait to be sent.`,
+    ...(await ticketWords(context, campaign)),
     ...settingsOf(campaign),
     await providerOf(context, campaign),
     ...costOf(estimated_cost),
@@ -58,6 +61,7 @@ export async function changeWords(
   return [
     `This changes what ${people} get ${whenOf(context, campaign)} from the campaign ${quoted(campaign.name)}, which is ${campaign.status}: ${changes.join(", ")}.`,
     ...(await exampleOf(context, campaign)),
+    ...(await ticketWords(context, campaign)),
     ...settingsOf(campaign),
   ];
 }

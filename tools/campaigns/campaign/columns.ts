@@ -14,6 +14,7 @@ import { MESSAGE_CHANNELS } from "#tools/templates/channels.ts";
 import { Utm } from "#tools/tracking/utm.ts";
 import { VoiceScript } from "#tools/voice/script.ts";
 import { AbResult, AbTest } from "./ab-test.ts";
+import { GameTicket } from "./game-ticket.ts";
 
 export const STATUSES = [
   "draft",
@@ -158,6 +159,11 @@ export const columns = {
       .nullable()
       .optional()
       .describe("Of inbox and push; see docs://guides/inbox"),
+  ),
+  game_ticket: content(
+    GameTicket.nullable()
+      .optional()
+      .describe("A ticket for a game: the recipient gets it by opening {{ game_url }} of the message"),
   ),
   voice_script: content(
     z.record(z.string(), z.unknown()).pipe(VoiceScript).nullable().optional().describe("See schema://voice"),

@@ -3,6 +3,7 @@ import { type FaultDetail, toFault } from "#runtime/faults.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
+import { ticketWarnings } from "#tools/campaigns/campaign/game-ticket.ts";
 import { checkStatus } from "#tools/campaigns/campaign/states.ts";
 import { findPause, pauseWords } from "#tools/campaigns/pause/property-pause.ts";
 import { NoConsent } from "#tools/campaigns/stats/answer.ts";
@@ -80,6 +81,7 @@ export async function preflight(
     ...smallTest(campaign, allowed),
     ...costlyLetters(samples),
     ...lostDesign(campaign),
+    ...(await ticketWarnings(context, campaign)),
     ...unpriced,
   ];
   return {

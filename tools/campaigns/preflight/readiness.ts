@@ -2,6 +2,7 @@ import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import { Fault, type FaultDetail, toFault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
+import { ticketProblems } from "#tools/campaigns/campaign/game-ticket.ts";
 import {
   type Compile,
   type CompileContext,
@@ -44,6 +45,7 @@ export async function checkReadiness(context: Context, campaign: Campaign): Prom
     ...faults,
     ...metricProblems(context, campaign),
     ...(await audienceProblems(context, campaign)),
+    ...(content ? await ticketProblems(context, campaign, content.variables) : []),
   ];
   if (!content || problems.length > 0) return { problems, partial: [], samples: [], variables: [] };
   const { samples, broken } = await renderSamples(context, campaign, content);

@@ -9,11 +9,19 @@ import { playsLeft, type Standing, standingOf, wayIn } from "./standing.ts";
 
 const REFUSALS = ["not_eligible", "play_limit_reached", "game_not_active"] as const;
 
+/** The way to the next play of a player whose limit is reached: after some time, tomorrow, by a ticket, or none. */
+const WAYS = ["wait", "tomorrow", "ticket", "none"] as const;
+
 /** Whether a player may play a game now. */
 export const PlayCheck = z.object({
   allowed: z.boolean(),
   code: z.enum(REFUSALS).nullable(),
   reason: z.string().nullable(),
+  next: z
+    .enum(WAYS)
+    .nullable()
+    .describe("With play_limit_reached: wait retry_after seconds, come tomorrow, have a ticket, or none"),
+  retry_after: z.int().nullable().describe("In seconds"),
   plays_remaining: z.int().nullable().describe("Null where nothing limits the plays"),
   tickets: z.int(),
   nonce: z.int().describe("The number of the next play"),
@@ -34,11 +42,20 @@ export async function checkPlay(context: Context, game: Game, player: Entrant): 
     allowed: refusal === null,
     code: (refusal?.code as PlayCheck["code"]) ?? null,
     reason: refusal?.message ?? null,
+    next: refusal?.code === "play_limit_reached" ? nextWay(game, standing, refusal) : null,
+    retry_after: refusal?.retryAfter ?? null,
     plays_remaining: playsLeft(game, standing),
     tickets: standing.tickets,
     nonce: standing.nonce + 1,
     next_seed_hash: await commitment(context, game, player.id, standing),
   };
+}
+
+function nextWay({ play_limits: limits }: Game, { plays, today }: Standing, { retryAfter }: Fault) {
+  if (retryAfter !== undefined) return "wait";
+  if (limits.per_player_total !== undefined && plays >= limits.per_player_total) return "none";
+  if (limits.per_player_per_day !== undefined && today >= limits.per_player_per_day) return "tomorrow";
+  return "ticket";
 }
 
 /** Throws `game_not_active` once all tickets of a deck are drawn, or all plays of the game are played. */

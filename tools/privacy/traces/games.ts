@@ -25,7 +25,7 @@ const PLAY_KEPT = [
 const eitherSide = ({ sql, person }: About) =>
   sql`(t.player_id = ${person.id} or t.referred_id = ${person.id})`;
 
-/** The person's plays, tickets and referrals. Referrals stand before the shares that they refer to. */
+/** The person's plays, tickets, browsers and referrals. Referrals stand before the shares that they refer to. */
 export const GAME_TRACES: readonly Trace[] = [
   {
     table: "game_plays",
@@ -49,5 +49,6 @@ export const GAME_TRACES: readonly Trace[] = [
   },
   { table: "game_standings", rows: byPlayer, bare: true, exported: null, erasure: "delete" },
   { table: "game_tickets", rows: byPlayer, exported: "game_tickets", erasure: "delete" },
+  { table: "player_devices", rows: byPlayer, bare: true, exported: "devices", erasure: "delete" },
   { table: "share_referrals", rows: eitherSide, exported: "referrals", erasure: "delete" },
 ];

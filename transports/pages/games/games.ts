@@ -1,6 +1,8 @@
 import { html } from "hono/html";
 import { isUuid } from "#db/text.ts";
 import { Fault, noSuch, toFault } from "#runtime/faults.ts";
+import { writeAsService } from "#runtime/funnel/system-work.ts";
+import { takeTicket, waitingTicket } from "#tools/game-pages/campaign-ticket.ts";
 import type { Place } from "#tools/game-pages/show-games.ts";
 import { playerPage } from "#transports/pages/frame/player-page.ts";
 import { mountPlayerLink, type PageVisit } from "#transports/pages/player/player-link.ts";
@@ -16,6 +18,7 @@ export function mountGames(mounting: Mounting): void {
   const on = (method: "get" | "post", below: string, answer: (visit: PageVisit) => Promise<Response>) =>
     mountPlayerLink(mounting, "game", method, below, async (visit) => {
       try {
+        if (method === "get") await bringTicket(mounting, visit);
         return await answer(visit);
       } catch (error) {
         return await refusal(visit, error);
@@ -30,6 +33,17 @@ export function mountGames(mounting: Mounting): void {
   on("get", "/:id/plays/:play", showPlay);
   on("post", "/:id/plays/:play", claim);
   on("get", "/:id/plays/:play/proof", showProof);
+}
+
+/** The ticket that the link of a campaign's message brings. */
+async function bringTicket({ service }: Mounting, { property, player, sendId }: PageVisit): Promise<void> {
+  if (sendId === null) return;
+  const ticket = await service.db.asProperty(
+    property.id,
+    (sql) => waitingTicket({ sql, property }, { playerId: player.id, sendId }),
+    { readOnly: true },
+  );
+  if (ticket) await writeAsService(service, property, (context) => takeTicket(context, player.id, ticket));
 }
 
 async function showList(visit: PageVisit): Promise<Response> {

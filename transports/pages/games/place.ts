@@ -19,7 +19,7 @@ export function showPlace(visit: PageVisit, place: Place): Promise<Response> {
   const content = html`<p class="back"><a href="${visit.here}">${say("all_games")}</a></p><article class="game"><h1>${game.name}</h1>${
     game.description ? html`<p class="lead">${game.description}</p>` : ""
   }${stageOf(game)}<p class="result" role="status" tabindex="-1" data-result></p>${
-    check.allowed ? form(visit, place, home) : closed(visit, place)
+    check.allowed ? form(visit, place, home) : closed(visit, place, home)
   }<p class="soft">${check.allowed ? html`<span data-left>${leftOf(check, say)}</span>` : ""}${check.allowed && date ? " · " : ""}${date ? say("ends_on", { date }) : ""}</p><nav class="links" aria-label="${say("rules")}"><a href="${home}/rules">${say("rules")}</a>${
     game.own_free_entry || game.free_entry_url ? html`<a href="${home}/free">${say("free_entry")}</a>` : ""
   }</nav>${history(visit, place, home)}</article>`;
@@ -36,9 +36,18 @@ function form({ speech: { say } }: PageVisit, { game, check }: Place, home: stri
   return html`<form method="post" action="${home}" data-play><input type="hidden" name="play" value="${check.nonce}"><button>${say(BUTTONS[game.type].first)}</button><button type="button" class="quiet" data-reveal hidden>${say("reveal")}</button><details class="fair"><summary>${say("fair")}</summary><p>${say("fair_help")}</p><p class="hash"><code>${check.next_seed_hash ?? ""}</code></p><label for="seed">${say("fair_word")}</label><input id="seed" name="seed" maxlength="60" autocomplete="off"></details></form><a class="button" data-next hidden href="${home}">${say("see_result")}</a><a class="button quiet" data-again hidden href="${home}">${say(BUTTONS[game.type].again)}</a>`;
 }
 
-function closed({ speech: { say } }: PageVisit, { check }: Place): Html {
-  const word = check.code === "play_limit_reached" ? "no_plays" : "game_over";
-  return html`<div class="notice"><h2>${say(word)}</h2><p>${say(`${word}_help`)}</p></div>`;
+/** Says why the player cannot play now, and leads on. */
+function closed({ speech, here }: PageVisit, { game, check }: Place, home: string): Html {
+  const { say, duration } = speech;
+  const isOver = check.code !== "play_limit_reached";
+  const help = isOver
+    ? say("game_over_help")
+    : say(`next_${check.next ?? "none"}`, { time: duration(check.retry_after ?? 0) });
+  const isFree = !isOver && check.next === "ticket" && (game.own_free_entry || game.free_entry_url !== null);
+  const way = isFree
+    ? html`<a class="button" href="${home}/free">${say("free_entry")}</a>`
+    : html`<a class="button quiet" href="${here}">${say("all_games")}</a>`;
+  return html`<div class="notice"><h2>${say(isOver ? "game_over" : "no_plays")}</h2><p>${help}</p>${way}</div>`;
 }
 
 function history({ speech, property }: PageVisit, { plays }: Place, home: string): Html | "" {

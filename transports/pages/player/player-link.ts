@@ -4,6 +4,7 @@ import { PLAYER_PAGES, type PlayerPage } from "#tools/player-links/links.ts";
 import type { HttpContext } from "#transports/http/handlers.ts";
 import { type House, strangerPage } from "#transports/pages/frame/player-page.ts";
 import { type Speech, speechOf } from "#transports/pages/words/words.ts";
+import { noteVisit } from "./device.ts";
 import { type Mounting, type Visit, visitBy } from "./visit.ts";
 
 /** A player on a page of theirs. */
@@ -46,7 +47,11 @@ export async function answerVisit(
     const visit = await visitBy(mounting, to, c, token);
     if (!visit) return unknownLink(speechOf(accepted));
     const speech = speechOf(visit.player.language, accepted, visit.theme.language);
-    return await answer({ ...visit, speech, c, here: `${PLAYER_PAGES[to].path}/${token}` });
+    const response = await answer({ ...visit, speech, c, here: `${PLAYER_PAGES[to].path}/${token}` });
+    const cookie =
+      PLAYER_PAGES[to].namesDevice && c.req.method === "GET" && (await noteVisit(mounting, visit, c));
+    if (cookie) response.headers.append("set-cookie", cookie);
+    return response;
   } catch (error) {
     const fault = loggedFault(mounting.service.log, error, { path: to, requestId: randomUUID() });
     return fault.status === 404 ? unknownLink(speechOf(accepted)) : failedPage(speechOf(accepted), fault);

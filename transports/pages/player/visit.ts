@@ -27,6 +27,8 @@ export interface Visit {
   theme: Theme;
   player: Visitor;
   token: string;
+  /** The message by whose link the player came; null for another link. */
+  sendId: string | null;
   /** Runs an operation on this player. */
   run<T>(operation: string, input?: object): Promise<T>;
 }
@@ -71,5 +73,5 @@ export async function visitBy(
     const { body } = await invoke(service, operation, call, wanted);
     return JSON.parse(body);
   };
-  return { property, theme, player, token, run };
+  return { property, theme, player, token, sendId: "sendId" in subject ? subject.sendId : null, run };
 }

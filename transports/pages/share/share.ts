@@ -1,11 +1,13 @@
 import { html } from "hono/html";
 import { writeAsService } from "#runtime/funnel/system-work.ts";
 import { networkOf } from "#runtime/limits/rate-limit.ts";
+import { deviceHash, deviceMark } from "#tools/shares/devices.ts";
 import { openShare, readShareToken, type SharedThing } from "#tools/shares/links.ts";
 import { shownName, themeOf } from "#tools/themes/theme.ts";
 import { isMachine } from "#tools/tracking/engagement.ts";
 import { ADDRESS_LIMIT, addressOf } from "#transports/http/admission.ts";
 import { type House, playerPage } from "#transports/pages/frame/player-page.ts";
+import { type Device, deviceOf } from "#transports/pages/player/device.ts";
 import { tokenOf, unknownLink } from "#transports/pages/player/player-link.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
 import { type Speech, speechOf } from "#transports/pages/words/words.ts";
@@ -28,23 +30,29 @@ export function mountShares({ app, control, service }: Mounting): void {
     const { thing, theme } = opened;
     if (!thing) return unknownLink(speechOf(accepted));
     const speech = speechOf(accepted, theme.language);
-    return sharePage({ property, theme, speech }, thing, token.shareId);
+    const device = deviceOf(c, service.config, property);
+    return sharePage({ property, theme, speech }, thing, { shareId: token.shareId, device });
   });
 }
 
+interface Click {
+  shareId: string;
+  device: Device | null;
+}
+
 /** The words of the thing, and the way on to the casino's own page for people who join. */
-function sharePage(house: House, thing: SharedThing, shareId: string): Promise<Response> {
+function sharePage(house: House, thing: SharedThing, click: Click): Promise<Response> {
   const { property, theme, speech } = house;
   const name = shownName(theme, property);
   const title = thing.title ?? name;
   const text = thing.text ?? textOf(thing, speech, name);
-  const way = theme.join_url === null ? null : joinAddress(theme.join_url, shareId);
+  const way = theme.join_url === null ? null : joinAddress(theme.join_url, house, click);
   const words = thing.kind === "game" ? speech.say("share_play") : speech.say("share_visit", { name });
   return playerPage(house, {
     heading: title,
     content: html`<p>${text}</p>${way ? html`<a class="button" href="${way}" rel="noreferrer">${words}</a>` : ""}`,
     card: { title, text, site: name },
-    headers: { "x-robots-tag": "noindex" },
+    headers: { "x-robots-tag": "noindex", ...(way && click.device && { "set-cookie": click.device.cookie }) },
   });
 }
 
@@ -53,9 +61,10 @@ function textOf({ kind }: SharedThing, { say }: Speech, name: string): string {
   return say(kind === "game" ? "share_game" : "shared", { name });
 }
 
-/** The casino's page with the share's id, by which it calls record_referral after a sign-up. */
-function joinAddress(url: string, shareId: string): string {
+/** The casino's page with the share's id and the browser's mark, for record_referral after a sign-up. */
+function joinAddress(url: string, { property }: House, { shareId, device }: Click): string {
   const address = new URL(url);
   address.searchParams.set("share", shareId);
+  if (device) address.searchParams.set("device", deviceMark(deviceHash(property, device.name), shareId));
   return address.href;
 }

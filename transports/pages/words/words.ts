@@ -12,6 +12,8 @@ export interface Speech {
   language: Language;
   /** The text with its values in it. */
   say(word: Word, values?: Readonly<Record<string, string | number>>): string;
+  /** So many seconds in whole minutes or hours, rounded up, such as "5 minutes". */
+  duration(seconds: number): string;
   /** A day in the property's time zone. */
   day(iso: string, timezone: string): string;
 }
@@ -39,6 +41,11 @@ function speech(language: Language): Speech {
     language,
     say: (word, values = {}) =>
       words[word].replace(/\{(\w+)\}/g, (mark, name) => String(values[name] ?? mark)),
+    duration: (seconds) => {
+      const minutes = Math.max(1, Math.ceil(seconds / 60));
+      const [count, unit] = minutes < 120 ? [minutes, "minute"] : [Math.ceil(minutes / 60), "hour"];
+      return new Intl.NumberFormat(language, { style: "unit", unit, unitDisplay: "long" }).format(count);
+    },
     day: (iso, timezone) =>
       new Intl.DateTimeFormat(language, {
         dateStyle: "medium",

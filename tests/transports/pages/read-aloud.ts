@@ -1,0 +1,60 @@
+import type { Page } from "playwright-core";
+
+interface Value {
+  value?: unknown;
+}
+
+interface AxNode {
+  nodeId: string;
+  ignored: boolean;
+  role?: Value;
+  name?: Value;
+  description?: Value;
+  value?: Value;
+  properties?: { name: string; value: Value }[];
+  childIds?: string[];
+}
+
+/** Roles that a screen reader does not say. */
+const SILENT = ["generic", "none", "RootWebArea", "InlineTextBox", "paragraph", "LineBreak", "DescriptionList"];
+/** Roles whose name is their content: the texts within are not said twice. */
+const NAMED = ["link", "button", "heading", "image", "checkbox", "textbox", "LabelText", "Legend", "DisclosureTriangle"];
+const STATES = ["level", "checked", "disabled", "expanded", "required", "invalid", "live", "focused", "modal"];
+
+/** The page as a screen reader goes through it: one line for each thing, with its role, name and state. */
+export async function readAloud(page: Page): Promise<string[]> {
+  const session = await page.context().newCDPSession(page);
+  const { nodes } = (await session.send("Accessibility.getFullAXTree")) as unknown as { nodes: AxNode[] };
+  await session.detach();
+  const byId = new Map(nodes.map((node) => [node.nodeId, node]));
+  const lines: string[] = [];
+  const read = ({ ignored, role, name, description, value, properties = [], childIds = [] }: AxNode) => {
+    const [kind, text] = [String(role?.value ?? ""), plain(name)];
+    const isSaid = !ignored && !SILENT.includes(kind);
+    if (isSaid) {
+      const states = properties.flatMap(({ name: state, value: set }) => stateOf(state, set.value));
+      const parts = [
+        kind === "StaticText" ? text : text === "" ? kind : `${kind}: ${text}`,
+        ...(plain(value) === "" ? [] : [`= ${plain(value)}`]),
+        ...(plain(description) === "" ? [] : [`(${plain(description)})`]),
+        ...(states.length === 0 ? [] : [`[${states.join(", ")}]`]),
+      ];
+      if (parts.join("") !== "") lines.push(parts.join(" "));
+    }
+    if (isSaid && NAMED.includes(kind) && text !== "") return;
+    for (const id of childIds) {
+      const child = byId.get(id);
+      if (child) read(child);
+    }
+  };
+  const [root] = nodes;
+  if (root) read(root);
+  return lines;
+}
+
+const plain = (value: Value | undefined) => String(value?.value ?? "").replace(/\s+/g, " ").trim();
+
+function stateOf(name: string, value: unknown): string[] {
+  if (!STATES.includes(name) || value === false || value === "false" || value === "off") return [];
+  return [value === true || value === "true" ? name : `${name} ${value}`];
+}
