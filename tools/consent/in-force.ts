@@ -3,7 +3,8 @@ import { type Fragment, sql } from "#db/sql.ts";
 /**
  * The ledger's row in force of each of these players and channels. A refusal or revocation is in force until a later
  * consent. Since then the last consent is; for calls the strongest, because a plain consent takes no written one back
- * (47 CFR 64.1200(a)(10): only the person revokes it).
+ * (47 CFR 64.1200(a)(10): only the person revokes it). A refusal and a consent of one moment are a refusal, whichever was
+ * recorded first.
  */
 export function rowsInForce(
   property: { id: string },
@@ -13,7 +14,7 @@ export function rowsInForce(
     select distinct on (r.player_id, r.channel) r.*
     from (
       select c.*, count(*) filter (where not c.consent_given)
-          over (partition by c.player_id, c.channel order by c.occurred_at desc, c.id desc) as refusals
+          over (partition by c.player_id, c.channel order by c.occurred_at desc, c.consent_given, c.id desc) as refusals
       from consent_records c
       where c.property_id = ${property.id}::uuid and c.player_id = any(${players}) and c.purpose = 'marketing'
         -- The consent itself stores its expiry.
@@ -22,5 +23,5 @@ export function rowsInForce(
     order by r.player_id, r.channel, r.refusals > 0,
       case when r.channel = 'voice' and r.refusals = 0
         then array_position(array['implied', 'express', 'express_written'], r.consent_level) end desc nulls last,
-      r.occurred_at desc, r.id desc`;
+      r.occurred_at desc, r.consent_given, r.id desc`;
 }

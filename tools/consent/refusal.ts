@@ -35,7 +35,7 @@ export async function standingRefusal(
       select distinct on (c.player_id) c.action, c.occurred_at as at
       from people q join consent_records c on c.property_id = ${property.id} and c.player_id = q.id
       where c.channel = ${channel} and c.purpose = 'marketing' and c.action <> 'expired'
-      order by c.player_id, c.occurred_at desc, c.id desc
+      order by c.player_id, c.occurred_at desc, c.consent_given, c.id desc
     ), refusals as (
       select at, true as word from words where action in ('denied', 'revoked')
       union all

@@ -122,6 +122,20 @@ test("what happened last counts, not what was recorded last", async () => {
   expect((await fixture.run("get_player", { id: player.id })).consent_expiries).toBeNull();
 });
 
+test("a refusal and a consent of one moment are a refusal, whichever has the later id", async () => {
+  const player = await newPlayer(fixture);
+  const occurredAt = "2026-03-01T00:00:00Z";
+  await grant(player.id, { consentGiven: false, occurredAt });
+  await fixture.sql(
+    (sql) => sql`
+      insert into consent_records (property_id, player_id, channel, action, consent_given, occurred_at, actor_type, record_hash)
+      values (${fixture.property.id}, ${player.id}, 'email', 'granted', true, ${occurredAt}, 'system', '')`,
+  );
+  await grant(player.id, { channel: "voice" });
+  expect(await consentsOf(player.id)).toEqual({ email: false, voice: true });
+  await expect(grant(player.id)).rejects.toMatchObject({ code: "conflict" });
+});
+
 test("a consent for nobody, from the future, or over before it began is refused", async () => {
   const player = await newPlayer(fixture);
   const nobody = "01900000-0000-7000-8000-000000000000";

@@ -216,7 +216,7 @@ test("the refusal of a definition that cannot be read names the faults of its gr
   ];
   const edges = [
     { from: "in", to: "wait" },
-    { from: "wait", to: "halves" },
+    { from: "wait", to: "halves", label: "yes" },
     { from: "halves", to: "nowhere", label: "c" },
     { from: "halves", to: "wait" },
     { from: "end", to: "in" },
@@ -225,6 +225,7 @@ test("the refusal of a definition that cannot be read names the faults of its gr
     'draft_definition.nodes[1].config.duration.amount: must be at least 1 (of "wait")',
     'draft_definition.nodes[0]: An edge leads into this trigger. Lead it to the node behind it. (of "in")',
     "draft_definition.edges[2]: An edge names the node nowhere, which is not there. Add the node, or correct the edge.",
+    'draft_definition.nodes[1]: yes is no way out of this node. Its ways out are next. (of "wait")',
     'draft_definition.nodes[2]: c is no way out of this node. Its ways out are a, b. (of "halves")',
     'draft_definition.nodes[4]: The journey ends here. Remove the edge that leads away. (of "end")',
     'draft_definition.nodes[3]: No trigger leads here. Add an edge to the node, or remove it. (of "lost")',

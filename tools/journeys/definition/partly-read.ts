@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { KINDS, kindOf, type NodeType } from "#tools/journeys/nodes/all.ts";
 import type { Node } from "./definition.ts";
 import { type Graph, type Place, placeOf } from "./graph.ts";
 import { graphProblems, ownProblems, type Problem } from "./structure.ts";
@@ -45,13 +46,25 @@ function graphIn({ nodes, edges }: Lists, read: readonly Node[]): Graph {
     if (id === null) return [];
     const node = read.find((known) => known.id === id);
     if (node) return [placeOf(node)];
-    return [{ id, isTrigger: textOf(one, "type") === "trigger", labels: null, waits: true }];
+    const type = textOf(one, "type");
+    return [{ id, isTrigger: type === "trigger", labels: labelsIn(one, type), waits: true }];
   });
   const ways = edges.flatMap((one, index) => {
     const [from, to, label] = ["from", "to", "label"].map((field) => textOf(one, field));
     return from && to ? [{ from, to, ...(label && { label }), index }] : [];
   });
   return { places, edges: ways, isWhole: ways.length === edges.length };
+}
+
+/** The labels of a node whose config is wrong elsewhere; null where they are wrong themselves. */
+function labelsIn(node: unknown, type: string | null): readonly string[] | null {
+  if (type === null || !Object.hasOwn(KINDS, type)) return null;
+  try {
+    const labels = kindOf(type as NodeType).labels((node as { config?: unknown }).config);
+    return labels.every((label) => typeof label === "string") ? labels : null;
+  } catch {
+    return null;
+  }
 }
 
 const idOf = (node: unknown): string | null => textOf(node, "id");
