@@ -8,13 +8,10 @@ begin
   if current_setting('server_version_num')::int >= 180000 then
     create function uuid_v7() returns uuid language sql volatile parallel safe as 'select uuidv7()';
   else
+    -- As uuidv7(): the 12 bits behind the version are a fraction of the millisecond, so ids of one insert are in its order.
     create function uuid_v7() returns uuid language sql volatile parallel safe as $f$
-      select encode(
-        set_bit(set_bit(
-          overlay(uuid_send(gen_random_uuid())
-            placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3)
-            from 1 for 6),
-          52, 1), 53, 1), 'hex')::uuid
+      select (overlay(lpad(to_hex((extract(epoch from clock_timestamp()) * 1000 * 4096)::bigint), 15, '0')
+        placing '7' from 13 for 0) || '-' || right(gen_random_uuid()::text, 17))::uuid
     $f$;
   end if;
 end $$;
