@@ -1,8 +1,9 @@
-import { type Fragment, identifier, join, raw, sql } from "#db/sql.ts";
+import { type Fragment, identifier, join, raw, type Sql, sql } from "#db/sql.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 
 /** The simulated people, and the players who share an address with one of them: the gate looks at both. */
 const PEOPLE = "simulated_people";
+const EVENTS = "player_events";
 
 /** A table that a journey writes. */
 interface Shadow {
@@ -39,7 +40,9 @@ export async function shadowTables(
   for (const [table, how] of Object.entries(shadows(own, journeyId))) {
     await shadow({ sql: transaction, property }, table, how);
   }
-  await shadowEvents({ sql: transaction, property });
+  const isCluster = await isDistributed(transaction);
+  if (isCluster) await shadowOthers({ sql: transaction, property });
+  await shadowEvents({ sql: transaction, property }, isCluster);
   await transaction`analyze ${raw([PEOPLE, "players", "campaign_sends", "segment_members"].join(", "))}`;
   await forbidWrites({ sql: transaction, property });
 }
@@ -142,14 +145,49 @@ async function shadow(
   }
 }
 
+async function isDistributed(transaction: Sql): Promise<boolean> {
+  const [row] = await transaction<{ answer: boolean }[]>`select is_distributed() as answer`;
+  return row!.answer;
+}
+
+/**
+ * Lays temporary tables over the tables that a journey only reads, too: a cluster joins no temporary table with those
+ * of other nodes in one statement.
+ */
+async function shadowOthers(tenant: Tenant): Promise<void> {
+  const own = sql`${tenant.property.id}::uuid`;
+  const others = await tenant.sql<{ name: string; is_of_player: boolean }[]>`
+    select c.relname as name, exists (
+        select from pg_attribute a where a.attrelid = c.oid and a.attname = 'player_id' and not a.attisdropped
+      ) as is_of_player
+    from pg_class c
+    where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and c.relforcerowsecurity
+      and not c.relispartition and c.relname <> all(${[...Object.keys(shadows(own, "")), EVENTS]}::text[])
+      and has_table_privilege(c.oid, 'select')
+    order by c.relname`;
+  for (const { name, is_of_player } of others) {
+    const rows = is_of_player
+      ? sql`t.property_id = ${own} and t.player_id in (select id from ${raw(PEOPLE)})`
+      : sql`t.property_id = ${own}`;
+    await shadow(tenant, name, { rows });
+  }
+}
+
 /** The players' events with the assumed ones, which happen when the clock comes to them. */
-async function shadowEvents({ sql: transaction }: Tenant): Promise<void> {
+async function shadowEvents({ sql: transaction, property }: Tenant, isCluster: boolean): Promise<void> {
   await transaction`
     create temporary table assumed_events (like public.player_events including defaults) on commit drop`;
   await transaction`create index on assumed_events (player_id, name, occurred_at)`;
+  if (isCluster) {
+    await transaction`
+      create temporary table past_events on commit drop as
+      select * from public.player_events
+      where property_id = ${property.id}::uuid and player_id in (select id from ${raw(PEOPLE)})`;
+    await transaction`create index on past_events (player_id, name, occurred_at)`;
+  }
   await transaction`
     create temporary view player_events as
-    select * from public.player_events
+    select * from ${raw(isCluster ? "past_events" : "public.player_events")}
     union all
     select * from assumed_events where occurred_at <= current_setting('app.simulated_at')::timestamptz`;
 }
