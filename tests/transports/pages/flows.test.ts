@@ -154,7 +154,7 @@ const FLOWS: Record<string, Flow> = {
       "Spin the wheel",
       "Spin again",
       "Spin the wheel",
-      "See the result",
+      "See your prize",
       "Claim the prize",
       "Spin again",
     ],
@@ -166,7 +166,7 @@ const FLOWS: Record<string, Flow> = {
   },
   "a scratch card": {
     open: () => inGame({ type: "scratch_card", play_limits: { per_player_total: 1 } }),
-    steps: ["Take a card", "Reveal", "See the result", "Claim the prize", "Back to the game"],
+    steps: ["Take a card", "Reveal", "See your prize", "Claim the prize", "Back to the game"],
     end: "No play left for now",
     withoutScripts: {
       steps: ["Take a card", "Claim the prize", "Back to the game"],
