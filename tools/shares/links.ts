@@ -2,6 +2,7 @@ import { createSecretKey } from "node:crypto";
 import type { AppSecret, Config } from "#runtime/config.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { packId, readLink, signLink, unpackId } from "#runtime/secrets/links.ts";
+import type { GameType } from "#tools/games/game/columns.ts";
 import { mayPlay } from "#tools/games/tickets/grant.ts";
 
 const PURPOSE = "share";
@@ -32,6 +33,8 @@ export interface SharedThing {
   text: string | null;
   /** `over`: a game that does not run now. */
   kind: "game" | "over" | "offer" | "campaign";
+  /** The type of a game, and the number of its prizes. */
+  game?: { type: GameType; prizes: number };
 }
 
 /**
@@ -60,13 +63,17 @@ export async function openShare(
 }
 
 async function sharedGame({ sql, property }: Tenant, id: string | null): Promise<SharedThing> {
-  const [game] = await sql<{ title: string; text: string | null; runs: boolean }[]>`
+  const [found] = await sql<
+    { title: string; text: string | null; runs: boolean; game: SharedThing["game"] & {} }[]
+  >`
     select name as title, description as text, status = 'active'
-      and (starts_at is null or starts_at <= now()) and (ends_at is null or ends_at > now()) as runs
+      and (starts_at is null or starts_at <= now()) and (ends_at is null or ends_at > now()) as runs,
+      json_build_object('type', type, 'prizes', (select count(*) from game_prizes z
+        where z.property_id = ${property.id} and z.game_id = games.id)) as game
     from games
     where property_id = ${property.id} and id::text = ${id} and deleted_at is null and status <> 'draft'`;
-  if (!game) return { kind: "over", title: null, text: null };
-  const { runs, ...shown } = game;
+  if (!found) return { kind: "over", title: null, text: null };
+  const { runs, ...shown } = found;
   return runs ? { kind: "game", ...shown } : { kind: "over", title: shown.title, text: null };
 }
 

@@ -60,7 +60,7 @@ test.runIf(browser)(
       await inbox.locator("li").waitFor();
       expect(await violations(page)).toEqual([]);
       if (process.env.PICTURES) await page.screenshot({ path: `${process.env.PICTURES}/element-list.png` });
-      await inbox.getByRole("button", { name: "Ana, $25 free play is yours" }).click();
+      await inbox.getByRole("button", { name: "Ana, $25 free play is yours", exact: true }).click();
       await inbox.locator("code").waitFor();
       expect(await inbox.locator("code").textContent()).toBe("GOLD-7731");
       expect(await inbox.locator("article").textContent()).toContain("Gültig bis");
@@ -69,6 +69,8 @@ test.runIf(browser)(
         await page.screenshot({ path: `${process.env.PICTURES}/element-message.png` });
       await inbox.getByRole("button", { name: "Archivieren" }).click();
       await inbox.getByText("Noch keine Nachrichten").waitFor();
+      // The message took the focus with it.
+      expect(await page.evaluate("document.activeElement.localName")).toBe("player-inbox");
       expect(complaints).toEqual([]);
     } finally {
       await close();

@@ -16,10 +16,34 @@ interface AxNode {
 }
 
 /** Roles that a screen reader does not say. */
-const SILENT = ["generic", "none", "RootWebArea", "InlineTextBox", "paragraph", "LineBreak", "DescriptionList"];
+const SILENT = [
+  ...["generic", "none", "RootWebArea", "InlineTextBox", "paragraph", "LineBreak", "DescriptionList", "time"],
+  ...["ListMarker", "code", "definition", "LabelText", "Legend", "caption", "form"],
+];
 /** Roles whose name is their content: the texts within are not said twice. */
-const NAMED = ["link", "button", "heading", "image", "checkbox", "textbox", "LabelText", "Legend", "DisclosureTriangle"];
-const STATES = ["level", "checked", "disabled", "expanded", "required", "invalid", "live", "focused", "modal"];
+const NAMED = [
+  "link",
+  "button",
+  "heading",
+  "image",
+  "DisclosureTriangle",
+  "term",
+  "rowheader",
+  "cell",
+  "table",
+  "group",
+];
+const STATES = [
+  "level",
+  "checked",
+  "disabled",
+  "expanded",
+  "required",
+  "invalid",
+  "live",
+  "focused",
+  "modal",
+];
 
 /** The page as a screen reader goes through it: one line for each thing, with its role, name and state. */
 export async function readAloud(page: Page): Promise<string[]> {
@@ -28,9 +52,12 @@ export async function readAloud(page: Page): Promise<string[]> {
   await session.detach();
   const byId = new Map(nodes.map((node) => [node.nodeId, node]));
   const lines: string[] = [];
-  const read = ({ ignored, role, name, description, value, properties = [], childIds = [] }: AxNode) => {
+  const read = (
+    { ignored, role, name, description, value, properties = [], childIds = [] }: AxNode,
+    named = "",
+  ) => {
     const [kind, text] = [String(role?.value ?? ""), plain(name)];
-    const isSaid = !ignored && !SILENT.includes(kind);
+    const isSaid = !ignored && !SILENT.includes(kind) && !(kind === "StaticText" && named.includes(text));
     if (isSaid) {
       const states = properties.flatMap(({ name: state, value: set }) => stateOf(state, set.value));
       const parts = [
@@ -41,10 +68,10 @@ export async function readAloud(page: Page): Promise<string[]> {
       ];
       if (parts.join("") !== "") lines.push(parts.join(" "));
     }
-    if (isSaid && NAMED.includes(kind) && text !== "") return;
+    const within = NAMED.includes(kind) && text !== "" ? text : named;
     for (const id of childIds) {
       const child = byId.get(id);
-      if (child) read(child);
+      if (child) read(child, within);
     }
   };
   const [root] = nodes;
@@ -52,9 +79,13 @@ export async function readAloud(page: Page): Promise<string[]> {
   return lines;
 }
 
-const plain = (value: Value | undefined) => String(value?.value ?? "").replace(/\s+/g, " ").trim();
+const plain = (value: Value | undefined) =>
+  String(value?.value ?? "")
+    .replace(/\s+/g, " ")
+    .trim();
 
 function stateOf(name: string, value: unknown): string[] {
+  if (name === "expanded" && value === false) return ["collapsed"];
   if (!STATES.includes(name) || value === false || value === "false" || value === "off") return [];
   return [value === true || value === "true" ? name : `${name} ${value}`];
 }

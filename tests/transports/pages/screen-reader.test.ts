@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { unsubscribeLinks } from "#tools/preferences/links.ts";
 import { startService, type TestService } from "../../support/service.ts";
-import { type Arcade, arcade, SURE } from "../../tools/games/arcade.ts";
-import { openBrowser, visit } from "./browser.ts";
+import { type Arcade, arcade } from "../../tools/games/arcade.ts";
+import { openBrowser, picture, visit } from "./browser.ts";
 import { FREE_PLAY } from "./casino.ts";
 import { readAloud } from "./read-aloud.ts";
 
@@ -97,7 +97,7 @@ interface Reading {
   /** The page moves as it does for those who have asked for no less. */
   moves?: true;
   /** Before the page is read. */
-  then?(page: Page): Promise<void>;
+  act?(page: Page): Promise<void>;
 }
 
 const press = (name: string) => async (page: Page) => {
@@ -123,7 +123,7 @@ const won = async () => {
 
 const PAGES: Record<string, Reading> = {
   "the inbox": { open: inbox },
-  "a message": { open: inbox, then: async (page) => page.getByRole("link", { name: "$25" }).click() },
+  "a message": { open: inbox, act: async (page) => page.getByRole("link", { name: "$25" }).click() },
   "the archive of an inbox": { open: async () => `${await inbox()}?folder=archive` },
   "an empty inbox": { open: async () => linkOf(await place.player(), "inbox") },
   "the games": {
@@ -135,20 +135,17 @@ const PAGES: Record<string, Reading> = {
   ...Object.fromEntries(
     Object.entries(GAMES).flatMap(([type, button]): [string, Reading][] => [
       [`${type} before the play`, { open: async () => (await gameOf(type, [TEN, NEVER])).url }],
-      [
-        `${type} after a win`,
-        { open: async () => (await gameOf(type, [TEN])).url, then: playing(button) },
-      ],
+      [`${type} after a win`, { open: async () => (await gameOf(type, [TEN])).url, act: playing(button) }],
     ]),
   ),
   "spin_wheel without a win": {
     open: async () => (await gameOf("spin_wheel", [TEN, NEVER])).url,
-    then: playing("Spin the wheel"),
+    act: playing("Spin the wheel"),
   },
   "a scratch card before it is revealed": {
     moves: true,
     open: async () => (await gameOf("scratch_card", [TEN])).url,
-    then: async (page) => {
+    act: async (page) => {
       await press("Take a card")(page);
       await page.waitForSelector("[data-reveal]:not([hidden])");
     },
@@ -162,7 +159,7 @@ const PAGES: Record<string, Reading> = {
       (await gameOf("spin_wheel", [TEN], { void_in: ["FL"] }, { state: "FL", country: "US" })).url,
   },
   "a won play": { open: won },
-  "a claimed prize": { open: won, then: press("Claim") },
+  "a claimed prize": { open: won, act: press("Claim") },
   "the proof": { open: async () => `${await won()}/proof` },
   "the rules": { open: async () => `${(await gameOf("spin_wheel", [TEN, NEVER])).url}/rules` },
   "a free entry": {
@@ -172,16 +169,16 @@ const PAGES: Record<string, Reading> = {
   "a free entry that was given": {
     open: async () =>
       `${(await gameOf("spin_wheel", [TEN], { cost: { type: "ticket" }, own_free_entry: true })).url}/free`,
-    then: press("Get the free ticket"),
+    act: press("Get the free ticket"),
   },
   push: { open: async () => linkOf(await place.player(), "push") },
   "a shared game": { open: shared },
   unsubscribe: { open: mailed },
-  unsubscribed: { open: mailed, then: press("Unsubscribe") },
+  unsubscribed: { open: mailed, act: press("Unsubscribe") },
   preferences: { open: async () => (await mailed()).replace("/u/", "/preferences/") },
   "saved preferences": {
     open: async () => (await mailed()).replace("/u/", "/preferences/"),
-    then: press("Save"),
+    act: press("Save"),
   },
   "a link that is not ours": { open: async () => `${service.baseUrl}/inbox/nothing` },
 };
@@ -195,26 +192,42 @@ const steady = (line: string) =>
     .replace(/\b[A-Z][a-z]{2} \d{1,2}, 20\d\d/g, "<day>")
     .replace(/\b[A-Z0-9]{4}-[A-Z0-9]{4}-[A-Z0-9-]+\b/g, "<code>");
 
-describe.runIf(browser)("a screen reader", () => {
-  test("is told each thing of a page by its role, its name and its state, in order", async () => {
+/** The lines within the page's main part, and those around it, which are the same on all pages of a casino. */
+function partsOf(lines: readonly string[]) {
+  const [from, to] = [lines.indexOf("main"), lines.indexOf("contentinfo")];
+  const end = to < 0 ? lines.length : to;
+  return { main: lines.slice(from + 1, end), frame: [...lines.slice(0, from), ...lines.slice(end)] };
+}
+
+test.runIf(browser)(
+  "a screen reader is told each thing of a page by its role, its name and its state, in order",
+  async () => {
     const read: string[] = [];
-    for (const [name, reading] of Object.entries(PAGES)) {
-      const { open, then, moves } = reading;
-      const url = await open();
-      await visit(
-        browser!,
-        PHONE,
-        service.baseUrl,
-        async (page) => {
+    const frames = new Set<string>();
+    const expected = [
+      "console: Failed to load resource",
+      "console: Chrome currently does not support the Push API",
+    ];
+    await visit(
+      browser!,
+      PHONE,
+      service.baseUrl,
+      async (page) => {
+        for (const [name, { open, act, moves }] of Object.entries(PAGES)) {
           await page.emulateMedia({ reducedMotion: moves ? "no-preference" : "reduce" });
-          await page.goto(url);
-          await then?.(page);
+          await page.goto(await open());
+          await act?.(page);
           expect(await page.getAttribute("html", "lang"), name).toBe("en");
-          read.push(`# ${name}: ${steady(await page.title())}`, ...(await readAloud(page)).map(steady), "");
-        },
-        ["console:"],
-      );
-    }
-    await expect(read.join("\n")).toMatchFileSnapshot("./screen-reader.txt");
-  }, 120_000);
-});
+          const { main, frame } = partsOf((await readAloud(page)).map(steady));
+          await picture(page, `said-${name}`);
+          frames.add(frame.join("\n"));
+          read.push(`# ${name}: ${steady(await page.title())}`, ...main, "");
+        }
+      },
+      expected,
+    );
+    const around = [...frames].map((frame) => `# around a page\n${frame}\n`);
+    await expect([...around, ...read].join("\n")).toMatchFileSnapshot("./screen-reader.txt");
+  },
+  120_000,
+);

@@ -1,21 +1,25 @@
 import { expect, test } from "vitest";
 import { stageOf } from "#transports/pages/games/stage.ts";
+import { speechOf } from "#transports/pages/words/words.ts";
 
 const wheelOf = (count: number) =>
   String(
-    stageOf({
-      ...{ id: "", name: "", description: null, type: "spin_wheel", status: "active", ends_at: null },
-      ...{
-        rules_text: null,
-        rules_url: null,
-        free_entry_url: null,
-        own_free_entry: false,
-        odds_published: true,
+    stageOf(
+      {
+        ...{ id: "", name: "", description: null, type: "spin_wheel", status: "active", ends_at: null },
+        ...{
+          rules_text: null,
+          rules_url: null,
+          free_entry_url: null,
+          own_free_entry: false,
+          odds_published: true,
+        },
+        prizes: Array.from({ length: count }, (_, slice_index) => ({
+          ...{ id: "", label: "Prize", kind: "comp", value: 1, slice_index },
+        })),
       },
-      prizes: Array.from({ length: count }, (_, slice_index) => ({
-        ...{ id: "", label: "Prize", kind: "comp", value: 1, slice_index },
-      })),
-    }),
+      speechOf().say,
+    ),
   );
 
 test("no two neighbours on a wheel have one colour, the last and the first among them", () => {

@@ -5,6 +5,7 @@ import { Odds } from "#tools/games/draw/odds.ts";
 import { isTimeZone } from "#tools/players/rules.ts";
 
 export const TYPES = ["spin_wheel", "scratch_card", "mystery_box", "instant_win"] as const;
+export type GameType = (typeof TYPES)[number];
 export const DRAWS = ["independent", "deck"] as const;
 export const STATUSES = ["draft", "active", "paused", "ended", "archived"] as const;
 export type GameStatus = (typeof STATUSES)[number];

@@ -25,7 +25,7 @@ const shows = {
     stage.classList.add("on");
     text.textContent = face;
     if (calm) return;
-    await scratched(stage.querySelector("canvas"), text);
+    await scratched(stage.querySelector("canvas"));
   },
   async box({ face }) {
     stage.classList.add("on");
@@ -45,10 +45,9 @@ const fade = (element) =>
   ended(element.animate([{ opacity: 0 }, { opacity: 1 }], { duration: calm ? 1 : 700 }));
 
 /** A cover over the real text. It opens itself once 55 % is scratched away, or by the button. */
-function scratched(canvas, text) {
+function scratched(canvas) {
   const [columns, rows] = [24, 12];
   canvas.hidden = false;
-  text.setAttribute("aria-hidden", "true");
   reveal.hidden = false;
   const { width, height } = canvas.getBoundingClientRect();
   canvas.width = width;
@@ -63,7 +62,6 @@ function scratched(canvas, text) {
     const end = () => {
       canvas.hidden = true;
       reveal.hidden = true;
-      text.removeAttribute("aria-hidden");
       resolve();
     };
     const scratch = (event) => {
@@ -112,16 +110,26 @@ async function play(event) {
     return;
   }
   button.hidden = true;
+  if (!calm) {
+    result.textContent = stage.dataset.wait ?? "";
+    result.classList.add("waiting");
+  }
   form.querySelector("details").hidden = true;
-  await shows[stage.dataset.stage]({ ...outcome, face: outcome.title });
+  await shows[stage.dataset.stage](outcome);
   form.hidden = true;
   const text = document.createElement("small");
   text.textContent = outcome.text;
+  result.classList.remove("waiting");
   result.replaceChildren(outcome.title, text);
   document.querySelector("[data-left]").textContent = outcome.left;
   next.href = outcome.url;
+  next.textContent = outcome.way;
   next.hidden = false;
   again.hidden = !outcome.again;
+  // After a play without a prize the next play comes first.
+  const isQuiet = !outcome.won && outcome.again;
+  next.classList.toggle("quiet", isQuiet);
+  again.classList.toggle("quiet", !isQuiet);
   result.focus();
 }
 

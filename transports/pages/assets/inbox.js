@@ -6,8 +6,9 @@ if (list) {
   const headers = { authorization: `Bearer ${list.dataset.token}` };
   const show = ({ unread }) => {
     if (!badge) return;
-    badge.textContent = badge.dataset.text.replace("{count}", String(unread));
-    badge.hidden = unread === 0;
+    const text = unread === 0 ? "" : badge.dataset.text.replace("{count}", String(unread));
+    // A screen reader says it with each change.
+    if (badge.textContent !== text) badge.textContent = text;
   };
 
   const waiting = new Map();

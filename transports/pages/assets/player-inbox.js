@@ -130,14 +130,19 @@ class PlayerInbox extends HTMLElement {
     this.#forget();
     const open = this.#open && this.#inbox.items.find(({ id }) => id === this.#open);
     this.#root.replaceChildren(open ? this.#message(open) : this.#list());
-    if (focused) this.#root.querySelector(`[data-key="${focused}"]`)?.focus();
+    // A message that has left the list took the focus with it.
+    const next =
+      focused &&
+      (this.#root.querySelector(`[data-key="${focused}"]`) ?? this.#root.querySelector("button, [tabindex]"));
+    if (next) next.focus();
     for (const one of this.#root.querySelectorAll("li[data-unseen]")) this.#observer.observe(one);
   }
 
   #list() {
     const words = this.#words;
     const { items, more } = this.#inbox;
-    if (items.length === 0 && this.#page === 1) return make("p", { class: "soft" }, words.inbox_empty);
+    if (items.length === 0 && this.#page === 1)
+      return make("p", { class: "soft", tabindex: "-1" }, words.inbox_empty);
     const list = make("ul", { "aria-label": words.inbox }, ...items.map((item) => this.#row(item)));
     const older = button(words.more, "more", () => {
       this.#page += 1;
@@ -246,6 +251,7 @@ class PlayerInbox extends HTMLElement {
       this.#open = null;
       void this.mark([item.id], "archived");
     });
+    for (const one of [pin, archive]) one.setAttribute("aria-label", `${one.textContent}: ${item.title}`);
     return make("div", {}, pin, archive);
   }
 

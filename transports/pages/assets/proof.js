@@ -28,6 +28,5 @@ if (proof && globalThis.crypto?.subtle) {
   if (isRight !== null) {
     verdict.textContent = isRight ? verdict.dataset.good : verdict.dataset.bad;
     verdict.classList.toggle("good", isRight);
-    verdict.hidden = false;
   }
 }

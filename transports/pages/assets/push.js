@@ -1,8 +1,13 @@
 // The subscription of this browser. Without a script nobody can subscribe: the browser gives the keys to scripts alone.
 const box = document.querySelector("#push");
 const { key, worker, scope, on } = box.dataset;
+let pressed = false;
 const say = (name) => {
-  for (const part of box.querySelectorAll("[data-state]")) part.hidden = part.dataset.state !== name;
+  for (const part of box.querySelectorAll("[data-state]")) {
+    part.hidden = part.dataset.state !== name;
+    // The pressed button is gone, and with it the focus. A screen reader says what has it.
+    if (pressed && !part.hidden) part.focus();
+  }
 };
 
 if (!("serviceWorker" in navigator && "PushManager" in window)) {
@@ -24,6 +29,7 @@ if (!("serviceWorker" in navigator && "PushManager" in window)) {
 }
 
 async function turnOn() {
+  pressed = true;
   say("working");
   const permission = await Notification.requestPermission();
   if (permission !== "granted") return say(permission === "denied" ? "denied" : "off");

@@ -37,6 +37,7 @@ const ELEMENT_WORDS: readonly Word[] = [
 const FILES = [
   ...([
     "page.css",
+    "place.css",
     "guide.css",
     "inbox.css",
     "message.css",

@@ -14,6 +14,8 @@ export interface House {
 
 interface Content extends Omit<Page, "title" | "language" | "theme" | "body"> {
   heading: string;
+  /** The outcome of a form. It is the title too, which a screen reader says first. */
+  said?: string | undefined;
   content: Html;
   /** A card for one decision, or a list as wide as the screen of a phone. */
   form?: "card" | "list";
@@ -22,14 +24,20 @@ interface Content extends Omit<Page, "title" | "language" | "theme" | "body"> {
 /** A page that a player sees: the casino's bar at the top, its legal footer at the bottom. */
 export function playerPage(house: House, page: Content): Promise<Response> {
   const { property, theme, speech } = house;
-  const { heading, content, form = "card", ...rest } = page;
+  const { heading, said, content, form = "card", ...rest } = page;
   const { style, logo } = themePaths(property.id, theme);
   const name = shownName(theme, property);
   const title = form === "card" ? html`<h1>${heading}</h1>` : "";
   const body = html`<a class="skip" href="#content">${speech.say("skip")}</a><header class="bar"><p>${
     logo ? html`<img src="${logo}" alt="" height="36">` : ""
   }<span>${name}</span></p></header><main id="content" class="${form}">${title}${content}</main>${footerOf(property, theme, speech)}`;
-  return respond({ ...rest, title: `${heading} · ${name}`, language: speech.language, theme: style, body });
+  return respond({
+    ...rest,
+    title: `${said ?? heading} · ${name}`,
+    language: speech.language,
+    theme: style,
+    body,
+  });
 }
 
 function footerOf(property: Property, theme: Theme, { say }: Speech): Html {
@@ -40,7 +48,7 @@ function footerOf(property: Property, theme: Theme, { say }: Speech): Html {
   ].filter(({ href }) => href !== null);
   return html`<footer class="legal">${
     links.length > 0
-      ? html`<nav aria-label="${say("privacy")}">${links.map(({ href, text }) => html`<a href="${href}" rel="noreferrer">${text}</a>`)}</nav>`
+      ? html`<nav aria-label="${say("help_privacy")}">${links.map(({ href, text }) => html`<a href="${href}" rel="noreferrer">${text}</a>`)}</nav>`
       : ""
   }${lines.filter((line) => line !== null).map((line) => html`<p>${line}</p>`)}</footer>`;
 }

@@ -18,16 +18,18 @@ export function showPlace(visit: PageVisit, place: Place): Promise<Response> {
   const home = `${visit.here}/${game.id}`;
   const content = html`<p class="back"><a href="${visit.here}">${say("all_games")}</a></p><article class="game"><h1>${game.name}</h1>${
     game.description ? html`<p class="lead">${game.description}</p>` : ""
-  }${stageOf(game)}<p class="result" role="status" tabindex="-1" data-result></p>${
+  }${stageOf(game, say)}<p class="result" role="status" tabindex="-1" data-result></p>${
     check.allowed ? form(visit, place, home) : closed(visit, place, home)
-  }<p class="soft">${check.allowed ? html`<span data-left>${leftOf(check, say)}</span>` : ""}${check.allowed && date ? " · " : ""}${date ? say("ends_on", { date }) : ""}</p><nav class="links" aria-label="${say("rules")}"><a href="${home}/rules">${say("rules")}</a>${
-    game.own_free_entry || game.free_entry_url ? html`<a href="${home}/free">${say("free_entry")}</a>` : ""
+  }<p class="soft">${check.allowed ? html`<span data-left>${leftOf(check, say)}</span>` : ""}${check.allowed && date ? " · " : ""}${date ? say("ends_on", { date }) : ""}</p><nav class="links" aria-label="${say("about_game")}"><a href="${home}/rules">${say("rules")}</a>${
+    check.next !== "ticket" && (game.own_free_entry || game.free_entry_url)
+      ? html`<a href="${home}/free">${say("free_entry")}</a>`
+      : ""
   }</nav>${history(visit, place, home)}</article>`;
   return playerPage(visit, {
     heading: game.name,
     content,
     form: "list",
-    styles: ["games.css"],
+    styles: ["games.css", "place.css"],
     scripts: ["game.js"],
   });
 }
@@ -77,7 +79,9 @@ export async function play(visit: PageVisit, { game, check, plays }: Place): Pro
     if (!asksData || playId === undefined) return seeOther(next);
     const now = await placeNow(visit, game.id);
     const left = leftOf(now.check, visit.speech.say);
-    const outcome = { ...(await outcomeOf(visit, playId)), left, again: now.check.allowed, url: next };
+    const shown = await outcomeOf(visit, playId);
+    const way = visit.speech.say(shown.won ? "see_prize" : "see_result");
+    const outcome = { ...shown, left, again: now.check.allowed, url: next, way };
     return Response.json(outcome, { headers: UNSEEN });
   } catch (error) {
     if (toFault(error).status >= 500 || toFault(error).status === 429) throw error;

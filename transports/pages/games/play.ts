@@ -14,12 +14,16 @@ export interface PlayOutcome {
   won: boolean;
   title: string;
   text: string;
+  /** The name of the drawn prize, or of the slice without one. */
+  face: string;
   position: number | null;
 }
 
 export async function outcomeOf(visit: PageVisit, playId: string): Promise<PlayOutcome> {
   const shown = await visit.run<GamePlay>("show_game_play", { playId });
-  return { ...wordsOf(visit, shown), won: shown.prize !== null, position: shown.position };
+  const { prize, position, game } = shown;
+  const face = prize?.label ?? game.prizes[position ?? -1]?.label ?? "–";
+  return { ...wordsOf(visit, shown), won: prize !== null, face, position };
 }
 
 /** The game as it stands for the player now. */
@@ -49,8 +53,14 @@ async function playPage(visit: PageVisit, shown: GamePlay, said?: string): Promi
   const home = `${visit.here}/${game.id}`;
   const content = html`<p class="back"><a href="${home}">${game.name}</a></p><article class="game"><h1>${title}</h1>${said ? html`<p class="said" role="status">${said}</p>` : ""}${text === "" ? "" : html`<p class="lead">${text}</p>`}${
     prize ? ticket(visit, shown, home) : ""
-  }<a class="${prize ? "button quiet" : "button"}" href="${home}">${say((await isOpen(visit, game.id)) ? BUTTONS[game.type].again : "back_to_game")}</a><nav class="links" aria-label="${say("rules")}"><a href="${home}/plays/${play.id}/proof">${say("check_draw")}</a><a href="${home}/rules">${say("rules")}</a></nav></article>`;
-  return playerPage(visit, { heading: title, content, form: "list", styles: ["games.css", "play.css"] });
+  }<a class="${prize ? "button quiet" : "button"}" href="${home}">${say((await isOpen(visit, game.id)) ? BUTTONS[game.type].again : "back_to_game")}</a><nav class="links" aria-label="${say("about_game")}"><a href="${home}/plays/${play.id}/proof">${say("check_draw")}</a><a href="${home}/rules">${say("rules")}</a></nav></article>`;
+  return playerPage(visit, {
+    heading: title,
+    said,
+    content,
+    form: "list",
+    styles: ["games.css", "play.css"],
+  });
 }
 
 /** Whether the player may play once more. A play stays shown where its game is not open to the player any more. */
@@ -83,7 +93,7 @@ function ticket({ speech, property }: PageVisit, shown: GamePlay, home: string):
   const date = (iso: string) => day(iso, property.timezone);
   const state = STATES[play.status];
   const over = play.status === "redeemed" || state !== undefined;
-  return html`<section class="${over ? "prize over" : "prize"}" aria-label="${prize!.label}"><p class="value">${prize!.label}</p>${
+  return html`<section class="${over ? "prize over" : "prize"}" aria-label="${say("prize")}"><p class="value">${prize!.label}</p>${
     play.status === "revealed"
       ? html`<form method="post" action="${home}/plays/${play.id}"><button>${say("claim")}</button></form>`
       : ""

@@ -33,7 +33,8 @@ function blocks(lines: readonly string[]): Html[] {
       continue;
     }
     close();
-    parts.push(html`<p>${line}</p>`);
+    const [, label, text] = /^([^:.]{3,30}:)( .+)?$/.exec(line) ?? [];
+    parts.push(label ? html`<p><b>${label}</b>${text ?? ""}</p>` : html`<p>${line}</p>`);
   }
   close();
   return parts;
@@ -45,9 +46,10 @@ export function showFreeEntry(visit: PageVisit, place: Place, granted?: boolean)
   const { say } = visit.speech;
   const home = `${visit.here}/${game.id}`;
   const own = html`<p>${say("free_entry_help")}</p><form method="post" action="${home}/free"><button>${say("free_entry_get")}</button></form>`;
-  const answer = html`<p class="said" role="status">${say(granted ? "free_entry_given" : "free_entry_had")}</p><a class="button" href="${home}">${say("back_to_game")}</a>`;
   const over = html`<div class="notice"><h2>${say("game_over")}</h2><p>${say("game_over_help")}</p></div>`;
   const open = check.code === "game_not_active" ? over : own;
+  const said = granted === undefined ? undefined : say(granted ? "free_entry_given" : "free_entry_had");
+  const answer = html`<p class="said" role="status">${said}</p><a class="button" href="${home}">${say("back_to_game")}</a>`;
   const content = html`${back(visit, game)}<article class="game"><h1>${say("free_entry")}</h1>${
     granted === undefined ? (game.own_free_entry ? open : "") : answer
   }${
@@ -57,6 +59,7 @@ export function showFreeEntry(visit: PageVisit, place: Place, granted?: boolean)
   }</article>`;
   return playerPage(visit, {
     heading: say("free_entry"),
+    said,
     content,
     form: "list",
     styles: ["games.css", "play.css"],

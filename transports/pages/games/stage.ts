@@ -1,6 +1,7 @@
 import { html } from "hono/html";
 import type { ShownGame } from "#tools/game-pages/game-view.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
+import type { Speech } from "#transports/pages/words/words.ts";
 
 const RADIUS = 150;
 const CENTRE = 160;
@@ -8,21 +9,26 @@ const COLOURS = 6;
 const MOST_LETTERS = 16;
 
 /** The thing that a player plays with. A script moves it to the answer that the service has given. */
-export function stageOf(game: ShownGame): Html {
+export function stageOf(game: ShownGame, say: Speech["say"]): Html {
+  // The result below says what the face shows.
+  const face = (sign: string) => html`<p class="face" data-face aria-hidden="true">${sign}</p>`;
   switch (game.type) {
     case "spin_wheel":
-      return wheel(game.prizes.map(({ label }) => label));
+      return wheel(
+        game.prizes.map(({ label }) => label),
+        say,
+      );
     case "scratch_card":
-      return html`<div class="stage scratch" data-stage="scratch"><p class="face" data-face aria-hidden="true">?</p><canvas hidden></canvas></div>`;
+      return html`<div class="stage scratch" data-stage="scratch" data-wait="${say("scratch_wait")}">${face("?")}<canvas aria-hidden="true" hidden></canvas></div>`;
     case "mystery_box":
-      return html`<div class="stage box" data-stage="box">${boxOf("big")}<p class="face" data-face></p></div>`;
+      return html`<div class="stage box" data-stage="box">${boxOf("big")}${face("")}</div>`;
     default:
-      return html`<div class="stage instant" data-stage="instant"><p class="face" data-face>★</p></div>`;
+      return html`<div class="stage instant" data-stage="instant">${face("★")}</div>`;
   }
 }
 
 /** A small picture of the game's type. */
-export function emblemOf({ type, prizes }: ShownGame): Html {
+export function emblemOf({ type, prizes }: Pick<ShownGame, "type"> & { prizes: ArrayLike<unknown> }): Html {
   switch (type) {
     case "spin_wheel":
       return html`<svg class="emblem" viewBox="0 0 320 320" aria-hidden="true">${slices(prizes.length)}</svg>`;
@@ -38,13 +44,13 @@ function boxOf(size: string): Html {
 }
 
 /** A wheel whose first slice begins at the top. All slices are of one size: the odds are in the rules. */
-function wheel(labels: readonly string[]): Html {
+function wheel(labels: readonly string[], say: Speech["say"]): Html {
   const names = labels.map((label, index) => {
     const turn = ((index + 0.5) * 360) / labels.length;
     const text = label.length > MOST_LETTERS ? `${label.slice(0, MOST_LETTERS - 1).toWellFormed()}…` : label;
-    return html`<text class="t${colourOf(index, labels.length)}" transform="rotate(${turn - 90} ${CENTRE} ${CENTRE})" x="${CENTRE + RADIUS - 12}" y="${CENTRE}" text-anchor="end" dominant-baseline="central">${text}</text>`;
+    return html`<text class="t${colourOf(index, labels.length)}" transform="rotate(${turn - 90} ${CENTRE} ${CENTRE})" x="${CENTRE + RADIUS - 14}" y="${CENTRE}" text-anchor="end" dominant-baseline="central">${text}</text>`;
   });
-  return html`<div class="stage wheel" data-stage="wheel" data-slices="${labels.length}"><svg viewBox="0 0 320 320" role="img" aria-label="${labels.join(", ")}"><g data-wheel>${slices(labels.length)}${names}</g><circle class="hub" cx="${CENTRE}" cy="${CENTRE}" r="20"/><path class="pin" d="M148 2h24l-12 26z"/></svg></div>`;
+  return html`<div class="stage wheel" data-stage="wheel" data-slices="${labels.length}" data-wait="${say("spin_wait")}"><svg viewBox="0 0 320 320" role="img" aria-label="${say("wheel_of", { prizes: labels.join(", ") })}"><g data-wheel>${slices(labels.length)}${names}</g><circle class="hub" cx="${CENTRE}" cy="${CENTRE}" r="20"/><path class="pin" d="M149 0h22l-11 21z"/></svg></div>`;
 }
 
 function slices(count: number): Html[] {

@@ -15,7 +15,7 @@ interface Shown {
 export function listOf(visit: PageVisit, inbox: Inbox, shown: Shown): Html {
   const { say } = visit.speech;
   const items = inbox.items.map((item) => row(visit, item, shown));
-  return html`<div class="head"><h1>${say("inbox")}</h1>${badge(visit, inbox)}</div>${folders(visit, shown.folder)}${
+  return html`<div class="head"><h1>${say(shown.folder === "inbox" ? "inbox" : "archived")}</h1>${badge(visit, inbox)}</div>${folders(visit, shown.folder)}${
     items.length > 0
       ? html`<ul class="messages" data-token="${visit.token}" data-etag="${inbox.etag}">${items}</ul>`
       : empty(visit, shown.folder)
@@ -23,14 +23,14 @@ export function listOf(visit: PageVisit, inbox: Inbox, shown: Shown): Html {
 }
 
 function badge({ speech: { say } }: PageVisit, { unread }: Inbox): Html {
-  const text = say("inbox_new", { count: unread });
-  return html`<p class="badge" data-unread data-text="${say("inbox_new")}" ${unread === 0 ? html`hidden` : ""}>${text}</p>`;
+  const text = unread === 0 ? "" : say("inbox_new", { count: unread });
+  return html`<p class="badge" role="status" data-unread data-text="${say("inbox_new")}">${text}</p>`;
 }
 
 function folders({ speech: { say }, here }: PageVisit, current: Folder): Html {
   const link = (folder: Folder, href: string, text: string) =>
     html`<a href="${href}" ${folder === current ? html`aria-current="page"` : ""}>${text}</a>`;
-  return html`<nav class="folders" aria-label="${say("inbox")}">${link("inbox", here, say("inbox"))}${link(
+  return html`<nav class="folders" aria-label="${say("folders")}">${link("inbox", here, say("inbox"))}${link(
     "archive",
     `${here}?folder=archive`,
     say("archived"),
@@ -73,7 +73,7 @@ export function actionsOf(
   { from, folder }: { from: "list" | "message"; folder: Folder },
 ): Html {
   const button = (mark: string, text: string) =>
-    html`<button class="small" name="mark" value="${mark}">${text}<span class="unseen">: ${title}</span></button>`;
+    html`<button class="small" name="mark" value="${mark}" aria-label="${text}: ${title}">${text}</button>`;
   return html`<form class="actions" method="post" action="${here}/${id}"><input type="hidden" name="from" value="${from}"><input type="hidden" name="folder" value="${folder}">${
     pinned ? button("unpinned", say("unpin")) : button("pinned", say("pin"))
   }${archived_at === null ? button("archived", say("archive")) : button("restored", say("restore"))}</form>`;
@@ -82,15 +82,18 @@ export function actionsOf(
 function pages({ speech: { say }, here }: PageVisit, more: boolean, { folder, page }: Shown): Html | "" {
   if (!more && page === 1) return "";
   const to = (number: number) => `${here}?${folder === "archive" ? "folder=archive&" : ""}page=${number}`;
-  return html`<nav class="pages" aria-label="${say("more")}">${page > 1 ? html`<a href="${to(page - 1)}">${say("newer")}</a>` : ""}${more ? html`<a href="${to(page + 1)}">${say("more")}</a>` : ""}</nav>`;
+  return html`<nav class="pages" aria-label="${say("pages")}">${page > 1 ? html`<a href="${to(page - 1)}">${say("newer")}</a>` : ""}${more ? html`<a href="${to(page + 1)}">${say("more")}</a>` : ""}</nav>`;
 }
 
 function teaserOf(body: string): string {
   const line = body
-    .replace(/https?:\/\/\S+/g, "…")
+    .replace(/https?:\/\/([^\s/?#]+)\S*/g, "$1")
     .replace(/\s+/g, " ")
     .trim();
   return line.length > TEASER_CHARACTERS
-    ? `${line.slice(0, TEASER_CHARACTERS).toWellFormed().trimEnd()} …`
+    ? `${line
+        .slice(0, TEASER_CHARACTERS)
+        .toWellFormed()
+        .replace(/\s+\S*$/, "")} …`
     : line;
 }

@@ -26,7 +26,7 @@ async function showList(visit: PageVisit): Promise<Response> {
   const page = Math.min(100, Math.max(1, Number.parseInt(c.req.query("page") ?? "1", 10) || 1));
   const inbox = await run<Inbox>("show_inbox", { folder, page });
   return playerPage(visit, {
-    heading: speech.say("inbox"),
+    heading: speech.say(folder === "inbox" ? "inbox" : "archived"),
     content: listOf(visit, inbox, { folder, page }),
     form: "list",
     styles: ["inbox.css"],

@@ -72,6 +72,7 @@ function preferencesPage(holder: Holder, preferences: Preference[], notice?: str
   const canSave = anyOn || preferences.some(({ can_turn_on }) => can_turn_on);
   return playerPage(holder, {
     heading: say("preferences"),
+    said: notice,
     content: html`${notice ? html`<p class="said" role="status">${notice}</p>` : ""}<p>${say("preferences_question", { name })}</p><form method="post"><fieldset><legend class="unseen">${say("channels")}</legend>${preferences.map((one) => row(one, name, holder.speech))}</fieldset>${
       canSave ? html`<button type="submit">${say("save")}</button>` : ""
     }${anyOn ? html`<button class="quiet" type="submit" name="stop" value="1">${say("stop_everything")}</button>` : ""}</form>`,

@@ -71,10 +71,12 @@ function pushPage(visit: PageVisit, state: PushState, notice?: string): Promise<
   const name = shownName(theme, property);
   const said = notice ? html`<p class="said" role="status">${notice}</p>` : "";
   if (!state.allowed) {
-    return playerPage(visit, { heading: say("push"), content: html`${said}<p>${say("push_barred")}</p>` });
+    const content = html`${said}<p>${say("push_barred")}</p>`;
+    return playerPage(visit, { heading: say("push"), said: notice, content });
   }
   return playerPage(visit, {
     heading: say("push"),
+    said: notice,
     content: html`${said}<p>${say("push_question", { name })}</p>${controls(visit, state)}`,
     manifest: `${here}/app.webmanifest`,
     scripts: ["push.js"],
@@ -89,7 +91,8 @@ function controls({ speech, property, here }: PageVisit, state: PushState): Html
   const scope = `/push/of/${property.id}/`;
   const foreign = language === "en" ? "" : html`lang="en"`;
   const on = state.consented && state.browsers > 0 ? html`data-on` : "";
-  const part = (name: string, content: Html) => html`<div data-state="${name}" hidden>${content}</div>`;
+  const part = (name: string, content: Html) =>
+    html`<div data-state="${name}" tabindex="-1" hidden>${content}</div>`;
   const stopping = html`<form method="post" action="${here}/stop"><button class="quiet" type="submit">${say("push_stop")}</button></form>`;
   return html`<div id="push" data-key="${state.public_key}" data-worker="${WORKER_PATH}" data-scope="${scope}" ${on}>${part(
     "off",

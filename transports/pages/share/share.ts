@@ -7,6 +7,7 @@ import { shownName, themeOf } from "#tools/themes/theme.ts";
 import { isMachine } from "#tools/tracking/engagement.ts";
 import { ADDRESS_LIMIT, addressOf } from "#transports/http/admission.ts";
 import { type House, playerPage } from "#transports/pages/frame/player-page.ts";
+import { emblemOf } from "#transports/pages/games/stage.ts";
 import { type Device, deviceOf } from "#transports/pages/player/device.ts";
 import { tokenOf, unknownLink } from "#transports/pages/player/player-link.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
@@ -48,9 +49,12 @@ function sharePage(house: House, thing: SharedThing, click: Click): Promise<Resp
   const text = thing.text ?? textOf(thing, speech, name);
   const way = theme.join_url === null ? null : joinAddress(theme.join_url, house, click);
   const words = thing.kind === "game" ? speech.say("share_play") : speech.say("share_visit", { name });
+  const picture = thing.game ? emblemOf({ ...thing.game, prizes: { length: thing.game.prizes } }) : "";
   return playerPage(house, {
     heading: title,
-    content: html`<p>${text}</p>${way ? html`<a class="button" href="${way}" rel="noreferrer">${words}</a>` : ""}`,
+    content: html`<article class="game">${picture}<h1>${title}</h1><p class="lead">${text}</p>${way ? html`<a class="button" href="${way}" rel="noreferrer">${words}</a>` : ""}</article>`,
+    form: "list",
+    styles: ["games.css"],
     card: { title, text, site: name },
     headers: { "x-robots-tag": "noindex", ...(way && click.device && { "set-cookie": click.device.cookie }) },
   });

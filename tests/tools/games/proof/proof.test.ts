@@ -33,6 +33,10 @@ const SEED = createHash("sha256").update("games").digest();
 
 describe("draws", () => {
   const NUMBERS = isFull ? 50_000 : 20_000;
+  /** Of each model. */
+  const PLAYS = isFull ? 10_000_000 : 20_000;
+  /** 10,000,000 draws take some minutes. */
+  const LONG_MS = isFull ? 1_200_000 : 30_000;
 
   test("of many numbers are each equally likely below 2, 7, 1000 and 65537", () => {
     for (const limit of [2, 7, 1000, 65_537]) {
@@ -51,21 +55,55 @@ describe("draws", () => {
     expect(chance(counts, () => NUMBERS / 1000)).toBeLessThan(0.001);
   });
 
-  test("of a deck put each of 10 tickets at each place equally often", () => {
-    const game = "00000000-0000-7000-8000-000000000000";
-    const odds = {
-      denominator: 10,
-      prizes: Array.from({ length: 10 }, () => ({ prize_id: game, weight: 1 })),
-    };
-    const decks = isFull ? 10_000 : 2_000;
-    const places = new Uint32Array(100);
-    for (let n = 0; n < decks; n += 1) {
-      const master = createHash("sha256").update(`deck ${n}`).digest();
-      for (const [place, ticket] of deckOf(master, game, odds).entries()) places[place * 10 + ticket]! += 1;
-    }
-    const p = chance(places, () => decks / 10);
-    expect(p).toBeGreaterThan(0.001);
-  });
+  test(
+    "of plays are equally likely, and those that Python computes",
+    async () => {
+      const id = "00000000-0000-7000-8000-000000000000";
+      const about = { game: id, player: id, limit: 1000, plays: PLAYS };
+      const master = SEED;
+      const asked = recomputed([{ model: "many plays", master: master.toString("hex"), ...about }]);
+      const counts = new Uint32Array(about.limit);
+      const drawn = new Uint32Array(PLAYS);
+      for (let n = 1; n <= PLAYS; n += 1) {
+        const seed = playSeed(master, { gameId: about.game, playerId: about.player, n });
+        const number = numberBelow(seed, `word:${n}`, about.limit);
+        drawn[n - 1] = number;
+        counts[number]! += 1;
+      }
+      const p = chance(counts, () => PLAYS / about.limit);
+      if (isFull) console.info(`${PLAYS} plays: p = ${p.toFixed(3)}`);
+      expect(p).toBeGreaterThan(0.001);
+      expect((await asked)[0]).toEqual({ digest: createHash("sha256").update(drawn).digest("hex") });
+    },
+    LONG_MS,
+  );
+
+  test(
+    "of a deck put each of 10 tickets at each place equally often, as Python does",
+    async () => {
+      const game = "00000000-0000-7000-8000-000000000000";
+      const odds = {
+        denominator: 10,
+        prizes: Array.from({ length: 10 }, () => ({ prize_id: game, weight: 1 })),
+      };
+      const decks = PLAYS / 10;
+      const asked = recomputed([{ model: "many decks", game, decks }]);
+      const places = new Uint32Array(100);
+      const drawn = new Uint32Array(PLAYS);
+      for (let n = 0; n < decks; n += 1) {
+        const master = createHash("sha256").update(`deck ${n}`).digest();
+        for (const [place, ticket] of deckOf(master, game, odds).entries()) {
+          places[place * 10 + ticket]! += 1;
+          drawn[n * 10 + place] = ticket;
+        }
+      }
+      const p = chance(places, () => decks / 10);
+      if (isFull) console.info(`${PLAYS} tickets: p = ${p.toFixed(3)}`);
+      expect(p).toBeGreaterThan(0.001);
+      expect((await asked)[0]).toEqual({ digest: createHash("sha256").update(drawn).digest("hex") });
+    },
+    LONG_MS,
+  );
 
   test("of 1,000 random plays are those that Python computes", async () => {
     const asks = Array.from({ length: 1_000 }, (_, n) => ({

@@ -1,5 +1,5 @@
 """Recomputes draws without the service: reads JSON lines, answers one line each."""
-import hashlib, hmac, json, sys
+import array, hashlib, hmac, itertools, json, sys
 
 
 def mac(key, text):
@@ -24,10 +24,33 @@ def deck(master, game, weights):
     return tickets
 
 
+def many_plays(master, game, player, limit, plays):
+    for n in range(1, plays + 1):
+        yield number(mac(master, f"{game}:{player}:{n}"), f"word:{n}", limit)
+
+
+def many_decks(game, decks):
+    for n in range(decks):
+        yield from deck(hashlib.sha256(f"deck {n}".encode()).digest(), game, [1] * 10)
+
+
+def digest(numbers):
+    """Of the numbers one after another, each as four bytes."""
+    whole = hashlib.sha256()
+    while chunk := array.array("I", itertools.islice(numbers, 65536)):
+        whole.update(chunk.tobytes())
+    return json.dumps({"digest": whole.hexdigest()})
+
+
 for line in sys.stdin:
     ask = json.loads(line)
+    if ask["model"] == "many decks":
+        print(digest(many_decks(ask["game"], ask["decks"])))
+        continue
     master = bytes.fromhex(ask["master"])
-    if ask["model"] == "deck":
+    if ask["model"] == "many plays":
+        print(digest(many_plays(master, ask["game"], ask["player"], ask["limit"], ask["plays"])))
+    elif ask["model"] == "deck":
         print(json.dumps({"hash": hashlib.sha256(master).hexdigest(), "deck": deck(master, ask["game"], ask["weights"])}))
     else:
         seed = mac(master, f'{ask["game"]}:{ask["player"]}:{ask["n"]}')
