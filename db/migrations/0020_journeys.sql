@@ -74,7 +74,8 @@ create table journey_nodes (
   foreign key (property_id, campaign_id) references campaigns
 );
 
--- The ways into active journeys and the waits in them that other records open, such as an event. Written at publishing.
+-- The ways into active journeys and the waits in them that other records open, such as an event or a player's date.
+-- Written at publishing.
 create table journey_triggers (
   property_id uuid not null,
   id uuid not null default uuid_v7(),
@@ -82,8 +83,8 @@ create table journey_triggers (
   version int not null,
   node text not null,
   kind text not null
-    check (kind in ('event', 'segment_enter', 'segment_exit', 'inbound_sms', 'game_play', 'wait')),
-  -- The event's name, or the id of the segment or game. An inbound text has none.
+    check (kind in ('event', 'segment_enter', 'segment_exit', 'date_field', 'inbound_sms', 'game_play', 'wait')),
+  -- The event's or date's name, or the id of the segment or game. An inbound text has none.
   name text,
   -- A jsonpath predicate over the event's properties, a text, or a play's outcome.
   filter text,

@@ -58,8 +58,11 @@ const FOREIGN = "vendor_callback";
 test("every body has an example, whose ids are those of records, and no list is filtered by one", () => {
   for (const { operationId, parameters = [], requestBody } of described) {
     if (operationId === FOREIGN) continue;
-    if (requestBody)
+    if (requestBody) {
       expect(requestBody.content["application/json"]?.example, operationId).toBeTypeOf("object");
+      for (const [type, { example }] of Object.entries(requestBody.content))
+        expect(example, `${operationId} ${type}`).toBeTruthy();
+    }
     const filters = parameters.find(({ name }) => name === "filters")?.example;
     if (/^list_/.test(operationId) && filters !== undefined) expect(filters, operationId).toEqual({});
   }

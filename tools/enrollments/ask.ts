@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { type Call, type Context, UNBOUNDED } from "#runtime/operation/context.ts";
 import { playerWords } from "#tools/people/words.ts";
 
@@ -39,18 +40,49 @@ export function isAsked({ transport, review }: Call): boolean {
   return transport === "mcp" || review === "approved";
 }
 
-/** Asks before an agent's file brings players, whose values may fit the rules by which journeys are entered. */
+type Values = Readonly<Record<string, unknown>>;
+
+/** Asks about dates that an agent gives a player, where players enter published journeys by them each year. */
+export async function askAboutDates(
+  context: Context,
+  { before, after }: { before: Values | null; after: Values & { id: string } },
+): Promise<void> {
+  if (!isAsked(context.call)) return;
+  const { sql, property } = context;
+  const known = fieldsOf(before ?? {});
+  const given = Object.entries(fieldsOf(after))
+    .filter(([name, value]) => (value ?? null) !== null && !isDeepStrictEqual(value, known[name]))
+    .map(([name]) => name);
+  const dates = await sql<{ field: string; journeys: string[] }[]>`
+    select t.name as field, array_agg(distinct j.name) as journeys from journey_triggers t
+      join journeys j on j.property_id = ${property.id} and j.id = t.journey_id
+    where t.property_id = ${property.id} and t.kind = 'date_field' and t.name = any(${given}::text[])
+      and j.status = 'active' and j.deleted_at is null
+    group by t.name order by t.name`;
+  for (const { field, journeys } of dates) {
+    const cause = `This sets ${field}, a date by which players enter a journey each year`;
+    askBeforeMoving(context, { cause, journeys, players: [after.id], moved: 1 });
+  }
+}
+
+/** A player's values by the names that rules have for them. */
+function fieldsOf({ custom, ...own }: Values): Values {
+  const customs = Object.entries((custom ?? {}) as Values);
+  return { ...own, ...Object.fromEntries(customs.map(([key, value]) => [`custom.${key}`, value])) };
+}
+
+/** Asks before an agent's file brings players, whose values and dates may open published journeys to them. */
 export async function askBeforeImport({ sql, property, call, ask }: Context): Promise<void> {
   if (!isAsked(call)) return;
   const journeys = await sql<{ name: string }[]>`
     select distinct j.name from journey_triggers t
       join journeys j on j.property_id = ${property.id} and j.id = t.journey_id
-    where t.property_id = ${property.id} and t.kind in ('segment_enter', 'segment_exit')
+    where t.property_id = ${property.id} and t.kind in ('segment_enter', 'segment_exit', 'date_field')
       and j.status = 'active' and j.deleted_at is null
     order by j.name`;
   if (journeys.length === 0) return;
   const names = journeys.map(({ name }) => JSON.stringify(name));
-  const sentence = `Players of the file whose values fit the rules enter ${journeys.length === 1 ? "the journey" : "the journeys"} ${listed(names, names.length)}, which may write to them.`;
+  const sentence = `Players of the file whose values fit the rules, or whose date comes, enter ${journeys.length === 1 ? "the journey" : "the journeys"} ${listed(names, names.length)}, which may write to them.`;
   ask?.({ sentences: () => [sentence], reach: UNBOUNDED });
 }
 

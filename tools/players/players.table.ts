@@ -7,6 +7,7 @@ import { type Change, type RowOf, table } from "#runtime/operation/table.ts";
 import { suppressAddressesOf } from "#tools/compliance/self-exclusion.ts";
 import customFields from "#tools/custom-fields/custom-fields.table.ts";
 import { mergedCustom, unknownKey } from "#tools/custom-fields/values.ts";
+import { askAboutDates } from "#tools/enrollments/ask.ts";
 import { EMAIL_FORM, PHONE_FORM } from "#tools/people/address.ts";
 import { sharedPlayerWriteLock } from "#tools/people/locks.ts";
 import { COUNTRY_FORM, isCountry, languageOf, STATE_FORM, stateOf } from "#tools/people/places.ts";
@@ -240,6 +241,7 @@ async function afterWrite(
 ): Promise<void> {
   const { emit } = context;
   if (verb === "delete") return;
+  await askAboutDates(context, { before: current, after: row });
   if (current && current.tier !== row.tier) emit("player.tier_changed", row, { tier: current.tier });
   if (row.status === "self_excluded") await suppressAddressesOf(context, [row.id]);
   if (row.status === "self_excluded" && current?.status !== "self_excluded")

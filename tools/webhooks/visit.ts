@@ -36,8 +36,8 @@ export interface DeliveryBatch {
   isOpen: boolean;
 }
 
-/** The most deliveries that a visit claims. */
-export const BATCH = 512;
+/** The most deliveries that a visit claims: with fewer, requests to a quick receiver run dry before its end. */
+export const BATCH = 2_048;
 const LEASE_SECONDS = 100;
 // The next visit may wait 60 s for its transaction. A request that starts before its end lasts at most 15 s.
 const NEEDED_SECONDS = 80;

@@ -22,7 +22,7 @@ export function requestBody(operation: Operation, schemas: Schemas): Json {
     required,
     content: {
       "application/json": { schema: { anyOf: [one, several] }, example },
-      ...(upload && uploads(operation, upload, schemas)),
+      ...(upload && uploads(operation, upload, { schemas, example })),
     },
   };
 }
@@ -42,7 +42,13 @@ function withOptionalTenant({ property: field }: Operation, schema: Json): Json 
 }
 
 /** The file as the body, or as a part of it. */
-function uploads(operation: Operation, upload: readonly string[], schemas: Schemas): Json {
+function uploads(
+  operation: Operation,
+  upload: readonly string[],
+  { schemas, example }: { schemas: Schemas; example: Json },
+): Json {
+  const text = Object.entries(example).find(([name]) => upload.includes(name))?.[1];
+  const params = Object.fromEntries(Object.entries(example).filter(([name]) => !upload.includes(name)));
   const file = { type: "string", contentMediaType: "text/csv", description: "The file, with a filename." };
   return {
     "multipart/form-data": {
@@ -51,10 +57,12 @@ function uploads(operation: Operation, upload: readonly string[], schemas: Schem
         required: ["file"],
         properties: { file, params: jsonSchema(besideFile(operation, upload), "input", schemas) },
       },
+      example: { file: text, params },
       encoding: { file: { contentType: "text/csv" }, params: { contentType: "application/json" } },
     },
     "text/csv": {
       schema: { type: "string", description: "The file alone. Its parameters go into the address." },
+      example: text,
     },
   };
 }

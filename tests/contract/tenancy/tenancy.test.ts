@@ -310,6 +310,17 @@ test("what a manager may do, an analyst and a key may not", async () => {
   expect(managed.length).toBeGreaterThan(1);
 });
 
+test("what only an admin of the property may do, its manager may not", async () => {
+  const asManager = `Bearer ${(await service.signIn({ role: "manager" })).token}`;
+  const administered = OPERATIONS.filter(({ access }) => access === "admin");
+  for (const operation of administered) {
+    const input = inputFor(operation, { [operation.property!]: service.tenant.id });
+    const { body } = await probe(operation, input, { "X-Api-Key": null, Authorization: asManager });
+    expect(body, operation.name).toMatchObject({ code: "forbidden" });
+  }
+  expect(administered.length).toBeGreaterThan(1);
+});
+
 test("who only reads in a property is told so by every operation that writes, and of a rival's key nothing", async () => {
   const headers = {
     "X-Api-Key": null,

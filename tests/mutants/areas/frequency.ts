@@ -25,5 +25,6 @@ export const frequency: Area = {
       ["and coalesce(r.state, '') in ('', split_part(p.region, '-', 2))", ""],
       ["at time zone z.zone) + c.units) at time zone z.zone", ") + c.units)"],
     ],
+    "tools/compliance/verdicts.ts": [["where not h.is_open or c.free_at is not null", "where not h.is_open"]],
   },
 };

@@ -55,7 +55,6 @@ export const gate: Area = {
       ["cardinality(f.reasons) desc", "cardinality(f.reasons)"],
       ["when a.player is not null then array['no_consent']", "when a.player is not null then '{}'"],
       ["and (p.deleted_at is null or p.status = 'erased')", ""],
-      ["where not h.is_open or c.free_at is not null", "where not h.is_open"],
     ],
   },
 };

@@ -209,14 +209,6 @@ describe("a receiver that is slow", () => {
     await expect(request).rejects.toMatchObject({ name: "TimeoutError" });
   });
 
-  test("is given up when the caller stops", async () => {
-    const stop = new AbortController();
-    const { port } = await receiver(() => stop.abort(new Error("stopping")));
-    const url = `http://127.0.0.1:${port}/`;
-    await expect(client(LOCAL).post({ url, ...post, signal: stop.signal })).rejects.toThrow("stopping");
-    await expect(client(LOCAL).post({ url, ...post, signal: stop.signal })).rejects.toThrow("stopping");
-  });
-
   test("holds 128 connections at most", async () => {
     const waiting: (() => void)[] = [];
     const { port, hits } = await receiver((_, response) => {

@@ -142,6 +142,48 @@ describe("a change of data that moves a player into a journey", () => {
   });
 });
 
+describe("a date by which players enter a journey each year", () => {
+  test("is asked about with the player and the journey, and is not set before", async () => {
+    await place.call("create_custom_field", { key: "member_since", label: "Member since", type: "date" });
+    for (const field of ["birth_date", "custom.member_since"])
+      await clock.published(behind({ on: "date_field", field, time: "09:00" }), { name: `By ${field}` });
+    const id = await place.player({ first_name: "Zoë" });
+    const steps = [
+      ["birth_date", "update_player", { id, birth_date: "1980-05-01" }],
+      ["custom.member_since", "update_player", { id, custom: { member_since: "2020-02-02" } }],
+      ["birth_date", "create_player", { player_id: "may-1", birth_date: "1980-05-01" }],
+    ] as const;
+    for (const [field, name, input] of steps) {
+      const asked = await agent(name, input);
+      expect(asked.data, field).toMatchObject({ confirmation_required: true });
+      expect(asked.data.message).toContain(`This sets ${field}, a date by which players enter`);
+      expect(asked.data.message).toMatch(
+        new RegExp(`By it the player "[^"]+".* enters or goes on in the journey "By ${field}"`),
+      );
+      const { confirm_token } = asked.data;
+      expect((await agent(name, { ...input, confirm_token })).isError).toBe(false);
+    }
+    expect(await place.call("get_player", { id })).toMatchObject({ birth_date: "1980-05-01" });
+    const rows = [{ player_id: "may-2", birth_date: "1980-05-01" }];
+    const { data } = await agent("create_import_job", { rows });
+    expect(data.message).toMatch(/or whose date comes, enter the journeys .*"By birth_date"/);
+  });
+
+  test("is set at once where it stays as it is, is taken away, or a program sets it", async () => {
+    const id = await place.player({ birth_date: "1980-05-01" });
+    expect((await agent("update_player", { id, adt: 7, birth_date: "1980-05-01" })).data).toMatchObject({
+      adt: 7,
+    });
+    const headers = { "X-Api-Key": key };
+    const set = await service.request("PATCH", `/api/players/${id}`, {
+      body: { birth_date: "1980-05-02" },
+      headers,
+    });
+    expect([set.status, set.body.birth_date]).toEqual([200, "1980-05-02"]);
+    expect((await agent("update_player", { id, birth_date: null })).data).toMatchObject({ birth_date: null });
+  });
+});
+
 describe("a play that an agent makes for a player", () => {
   test("is confirmed first, and no preview shows the draw", async () => {
     const game = await place.game(HALF);

@@ -161,9 +161,11 @@ test("a do-not-call entry and an age bar their own player alone; a hold bars who
 test("of several players with one phone the most restricted one counts", async () => {
   const phone = "+12025551300";
   await consented({ phone });
-  const held = await consented({ phone, status: "vip_hold" });
+  const held = await consented({ phone, status: "vip_hold", birth_date: "2015-01-01" });
   await consented({ phone });
-  expect(await check({ phone })).toMatchObject({ results: [{ player_id: held.id, reasons: ["vip_hold"] }] });
+  expect(await check({ phone })).toMatchObject({
+    results: [{ player_id: held.id, reasons: ["underage", "vip_hold"] }],
+  });
 });
 
 test("a check can be made for a later time", async () => {

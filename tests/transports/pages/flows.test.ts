@@ -387,3 +387,16 @@ describe.runIf(browser).each(Object.entries(REFUSALS))(
     });
   },
 );
+
+test.runIf(browser)(
+  "the link beside the button that stops emails keeps out of the way of a thumb",
+  async () => {
+    const { unsubscribe } = await mailed();
+    await visit(browser!, ZOOMED, service.baseUrl, async (page) => {
+      await page.goto(unsubscribe);
+      const button = await controlOf(page, "Unsubscribe").boundingBox();
+      const link = await page.locator("form + p a").boundingBox();
+      expect(link!.y - (button!.y + button!.height)).toBeGreaterThanOrEqual(12);
+    });
+  },
+);

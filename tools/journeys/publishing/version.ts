@@ -107,6 +107,8 @@ function triggerRow(node: Node): TriggerRow | null {
     case "segment_enter":
     case "segment_exit":
       return { ...row, name: config.segment_id };
+    case "date_field":
+      return { ...row, name: config.field };
     case "game_play":
       return { ...row, name: config.game_id ?? null, filter: config.outcome ?? null };
     case "inbound_sms":
