@@ -46,7 +46,7 @@ async function stepOnce(context: Context, journeyId: string): Promise<number> {
     return 0;
   }
   const [clock] = await sql<[{ at: string }]>`select to_json(now()) #>> '{}' as at`;
-  return step(context, journeyId, clock.at);
+  return step(context, journeyId, clock.at, { isTimed: true });
 }
 
 /** Why a message of the journey does not go out any more, although nobody has paused all sending. */

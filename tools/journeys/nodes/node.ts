@@ -13,6 +13,8 @@ export interface Moment {
   /** The same as SQL. */
   now: Fragment;
   referred: Referred;
+  /** The clock is the machine's: a look that takes long comes seldomer. By any other clock its length says nothing. */
+  isTimed: boolean;
 }
 
 /** The state in which a person begins at a node, as SQL over the enrollment `e` and the player `p`. */

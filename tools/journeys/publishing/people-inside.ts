@@ -124,6 +124,7 @@ async function moveMatching(
     at: new Date(context.now()).toISOString(),
     now: sql`d.arrived_at`,
     referred,
+    isTimed: false,
   };
   const waits = draft_definition.nodes.flatMap((node): Fragment[] => {
     const arrival = kindOf(node.type).arrival?.(node, moment);

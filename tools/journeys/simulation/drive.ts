@@ -54,7 +54,7 @@ export async function drive(context: Context, run: SimulatedRun): Promise<void> 
     await context.sql`select set_config('app.simulated_at', ${time}, true)`;
     let moved = 0;
     for (let more = 1; more > 0; moved += more) {
-      more = await stepVersion(context, version, time, Number.POSITIVE_INFINITY);
+      more = await stepVersion(context, version, time, { most: Number.POSITIVE_INFINITY, isTimed: false });
       for (const mailer of await dueMailers(context, mailers, time))
         more += await deliver(context, mailer, time);
     }

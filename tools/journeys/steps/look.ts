@@ -48,11 +48,11 @@ export async function look(
 /** Notes that everybody at a node was looked at, and how long it took from `startedAt` on. */
 export async function noteLook(
   { sql: transaction, property }: Context,
-  { at }: Moment,
+  { at, isTimed }: Moment,
   { version: { journeyId, version }, node }: { version: Version; node: Pick<Node, "id"> },
   startedAt: number,
 ): Promise<void> {
-  const took = Math.round(performance.now() - startedAt);
+  const took = isTimed ? Math.round(performance.now() - startedAt) : 0;
   await transaction`
     update journey_nodes set looked_at = ${at}::timestamptz, look_ms = ${took}
     where property_id = ${property.id} and journey_id = ${journeyId} and version = ${version} and node = ${node.id}`;

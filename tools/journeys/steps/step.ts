@@ -34,12 +34,17 @@ interface Place {
 
 /**
  * Moves everybody who is due at this time, node by node in the order of the edges, so that one step carries a person to
- * the next wait. Answers the number of moves: after 0 nobody is due any more.
+ * the next wait. Answers the number of moves: after 0 nobody is due any more. `isTimed`: see `Moment`.
  */
-export async function step(context: Context, journeyId: string, at: string): Promise<number> {
+export async function step(
+  context: Context,
+  journeyId: string,
+  at: string,
+  { isTimed = false } = {},
+): Promise<number> {
   let moves = 0;
   for (const version of await liveVersions(context, journeyId)) {
-    moves += await stepVersion(context, version, at, MOST_MOVES - moves);
+    moves += await stepVersion(context, version, at, { most: MOST_MOVES - moves, isTimed });
     if (moves >= MOST_MOVES) break;
   }
   return moves;
@@ -50,7 +55,7 @@ export async function stepVersion(
   context: Context,
   version: Version,
   at: string,
-  most: number,
+  { most, isTimed }: { most: number; isTimed: boolean },
 ): Promise<number> {
   const { journeyId, referred } = version;
   const moment: Moment = {
@@ -59,6 +64,7 @@ export async function stepVersion(
     at,
     now: cast(at, "timestamptz"),
     referred,
+    isTimed,
   };
   const places = await occupied(context, version, at);
   const arrived = new Set<string>();
