@@ -154,6 +154,7 @@ const NO_OPERATIONS = [
   "play_limits",
   "grant_game_play",
   "game_play",
+  "game_ticket",
   "play_limit_reached",
   "game_not_active",
   "campaign_id",

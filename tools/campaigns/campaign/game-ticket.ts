@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { type FaultDetail, invalid } from "#runtime/faults.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
-import type { Campaign } from "./campaign.ts";
 
 /** The ticket that comes with the campaign's link to a game. */
 export const GameTicket = z.strictObject({
@@ -15,15 +14,20 @@ export const GameTicket = z.strictObject({
 });
 export type GameTicket = z.output<typeof GameTicket>;
 
+/** A campaign, as far as its ticket goes. */
+interface Ticketed {
+  game_ticket?: GameTicket | null | undefined;
+}
+
 interface NamedGame {
   name: string;
   status: string;
 }
 
 /** The game of a campaign's ticket; undefined without a ticket, and where the game is gone. */
-export async function ticketGame(
+async function ticketGame(
   { sql, property }: Tenant,
-  { game_ticket: ticket }: { game_ticket?: GameTicket | null | undefined },
+  { game_ticket: ticket }: Ticketed,
 ): Promise<NamedGame | undefined> {
   if (!ticket) return undefined;
   const [game] = await sql<NamedGame[]>`
@@ -33,7 +37,7 @@ export async function ticketGame(
 }
 
 /** Throws `invalid` for a ticket of a game that is not there. */
-export async function checkTicket(tenant: Tenant, campaign: Pick<Campaign, "game_ticket">): Promise<void> {
+export async function checkTicket(tenant: Tenant, campaign: Ticketed): Promise<void> {
   if (campaign.game_ticket && !(await ticketGame(tenant, campaign)))
     throw invalid("game_ticket.game_id", "names a game that is not in this property; list_games shows them");
 }
@@ -41,10 +45,9 @@ export async function checkTicket(tenant: Tenant, campaign: Pick<Campaign, "game
 /** The reasons for which nobody could use the ticket. `variables`: of the messages. */
 export async function ticketProblems(
   tenant: Tenant,
-  campaign: Campaign,
+  campaign: Ticketed,
   variables: readonly string[],
 ): Promise<FaultDetail[]> {
-  if (!campaign.game_ticket) return [];
   const game = await ticketGame(tenant, campaign);
   const over = game?.status === "ended" || game?.status === "archived";
   return [
@@ -63,7 +66,7 @@ export async function ticketProblems(
 }
 
 /** Warns of a game that nobody can play yet. */
-export async function ticketWarnings(tenant: Tenant, campaign: Campaign): Promise<string[]> {
+export async function ticketWarnings(tenant: Tenant, campaign: Ticketed): Promise<string[]> {
   const game = await ticketGame(tenant, campaign);
   if (!game || (game.status !== "draft" && game.status !== "paused")) return [];
   return [
@@ -72,7 +75,7 @@ export async function ticketWarnings(tenant: Tenant, campaign: Campaign): Promis
 }
 
 /** The ticket in a sentence for the person who approves the campaign. */
-export async function ticketWords(tenant: Tenant, campaign: Campaign): Promise<string[]> {
+export async function ticketWords(tenant: Tenant, campaign: Ticketed): Promise<string[]> {
   const game = await ticketGame(tenant, campaign);
   if (!game) return [];
   return [`The link of each message brings one ticket for the game ${JSON.stringify(game.name)}: one play.`];

@@ -45,7 +45,7 @@ export async function checkReadiness(context: Context, campaign: Campaign): Prom
     ...faults,
     ...metricProblems(context, campaign),
     ...(await audienceProblems(context, campaign)),
-    ...(content ? await ticketProblems(context, campaign, content.variables) : []),
+    ...(content && campaign.game_ticket ? await ticketProblems(context, campaign, content.variables) : []),
   ];
   if (!content || problems.length > 0) return { problems, partial: [], samples: [], variables: [] };
   const { samples, broken } = await renderSamples(context, campaign, content);

@@ -1,6 +1,6 @@
 import { sql } from "#db/sql.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
-import { grantTickets } from "#tools/games/tickets/grant.ts";
+import { grantTickets } from "./grant.ts";
 
 /** A ticket that a campaign's link brings, and that its recipient does not have yet. */
 export interface WaitingTicket {
