@@ -4,6 +4,7 @@ import { DEFAULT_THEME, themeOf } from "#tools/themes/theme.ts";
 import { mermaidOf } from "./drawing/mermaid.ts";
 import { edgeWords, pictureOf } from "./drawing/picture.ts";
 import { svgOf } from "./drawing/svg.ts";
+import { PICTURE_LANGUAGES, PICTURE_WORDS } from "./drawing/words.ts";
 import { findJourney } from "./journey/journey.ts";
 import { findVersion } from "./journey/version.ts";
 import { nodeFigures } from "./report/figures.ts";
@@ -28,6 +29,7 @@ export default tool({
       .enum(["property", "service"])
       .default("property")
       .describe("Of the SVG. property: as the pages that players see. service: as the console"),
+    language: z.enum(PICTURE_LANGUAGES).default("en").describe("Of the words of ours in the picture"),
   },
   output: z.object({
     journey_id: z.uuid(),
@@ -39,7 +41,7 @@ export default tool({
       .describe("The edges in words"),
   }),
   faults: ["not_found"],
-  async handler(context, { journeyId, of, format, colors }) {
+  async handler(context, { journeyId, of, format, colors, language }) {
     const journey = await findJourney(context, journeyId);
     const published =
       of === "draft" || (of === undefined && journey.current_version === null)
@@ -47,8 +49,9 @@ export default tool({
         : await findVersion(context, journeyId, journey.current_version);
     const figures = published && (await nodeFigures(context, { journeyId, ...published }));
     const definition = published?.definition ?? journey.draft_definition;
-    const suffix = published ? ` (version ${published.version})` : " (draft)";
-    const picture = pictureOf(`${journey.name}${suffix}`, definition, figures);
+    const words = PICTURE_WORDS[language];
+    const suffix = published ? ` (${words.version(published.version)})` : ` (${words.draft})`;
+    const picture = pictureOf(`${journey.name}${suffix}`, definition, figures, words);
     return {
       journey_id: journeyId,
       version: published?.version ?? null,

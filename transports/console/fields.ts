@@ -89,7 +89,7 @@ export function askButton(
   ask: { action: string; text: string; question: string | Html; yes: string; kind?: string },
 ): Html {
   const { action, text, question, yes, kind = "grave" } = ask;
-  return html`<details class="ask"><summary>${text}…</summary><div class="asked"><p>${question}</p>${actButton(desk, action, yes, kind)}</div></details>`;
+  return html`<details class="ask${kind === "" ? " main" : ""}"><summary>${text}…</summary><div class="asked"><p>${question}</p>${actButton(desk, action, yes, kind)}</div></details>`;
 }
 
 /** Runs the work of a form. A fault that the person can mend shows the form again, with what they have written. */

@@ -114,8 +114,9 @@ export function faultPage(at: Desk | HttpContext, fault: Fault): Promise<Respons
 
 /** A fault in words, with each field that is wrong. */
 export function faultText(fault: Fault): Html {
-  const details =
-    fault.details?.map(({ field, message }) => html`<li>${inEnglish(`${field}: ${message}`)}</li>`) ?? [];
+  // A detail that the sentence says already is not said again.
+  const further = fault.details?.filter(({ message }) => !fault.message.includes(message)) ?? [];
+  const details = further.map(({ field, message }) => html`<li>${inEnglish(`${field}: ${message}`)}</li>`);
   const text = fault.status >= 500 ? say().general.nothingLostPleaseTryAgain : inEnglish(fault.message);
   return html`<div class="wrong" role="alert"><p>${text}</p>${details.length > 0 ? html`<ul>${details}</ul>` : ""}</div>`;
 }

@@ -68,7 +68,7 @@ beforeAll(async () => {
     journey: `/console/journeys/${journey.id}`,
     simulated: `/console/journeys/${journey.id}/simulate?segment=${segment}`,
     recipes: "/console/journeys/new",
-    node: `/console/journeys/${journey.id}/nodes/${enrollments.node}`,
+    node: `/console/journeys/${journey.id}/nodes/${enrollments.enrollment.node}`,
     enrollment: `/console/journeys/${journey.id}/enrollments/${enrollments.enrollment.id}`,
     tested: `/console/campaigns/${await testedDraft()}`,
     ...(await voicePages()),

@@ -1,10 +1,12 @@
 import type { Definition } from "#tools/journeys/definition/definition.ts";
 import type { NodeFigures } from "#tools/journeys/report/figures.ts";
 import { captionOf } from "./captions.ts";
+import { PICTURE_WORDS, type PictureWords } from "./words.ts";
 
 /** A journey as it is drawn. */
 export interface Picture {
   title: string;
+  words: PictureWords;
   nodes: PictureNode[];
   edges: PictureEdge[];
 }
@@ -31,6 +33,7 @@ export function pictureOf(
   title: string,
   definition: Definition,
   figures: readonly NodeFigures[] | null,
+  words: PictureWords = PICTURE_WORDS.en,
 ): Picture {
   const known = new Set(definition.nodes.map(({ id }) => id));
   const edges = definition.edges.filter(({ from, to }) => known.has(from) && known.has(to));
@@ -45,16 +48,17 @@ export function pictureOf(
   };
   return {
     title,
+    words,
     nodes: definition.nodes.map((node) => ({
       id: node.id,
       type: node.type,
-      ...captionOf(node),
+      ...captionOf(node, words),
       here: figures?.find((one) => one.node === node.id)?.here ?? null,
     })),
     edges: edges.map(({ from, to, label }) => ({
       from,
       to,
-      label: label ?? null,
+      label: label === undefined ? null : (words.ways[label] ?? label.replaceAll("_", " ")),
       people: taken(from, to, label),
     })),
   };
@@ -62,7 +66,7 @@ export function pictureOf(
 
 /** The words on an edge. */
 export function edgeWords({ label, people }: PictureEdge): string {
-  const name = label?.replaceAll("_", " ") ?? "";
+  const name = label ?? "";
   if (people === null) return name;
   return name === "" ? String(people) : `${name}: ${people}`;
 }

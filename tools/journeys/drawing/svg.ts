@@ -108,13 +108,10 @@ function edgeSvg(edge: PictureEdge, { points, x, y }: { points: Point[] } & Part
   return `${line}<rect class="tag" x="${round(x - width / 2)}" y="${round(y - 9)}" width="${width}" height="18" rx="4"/><text class="words" x="${round(x)}" y="${round(y + 4)}" text-anchor="middle">${escaped(words)}</text>`;
 }
 
-function inWords({ nodes, edges }: Picture): string {
+function inWords({ nodes, edges, words }: Picture): string {
   const named = new Map(nodes.map(({ id, title }) => [id, title]));
   return edges
-    .map(
-      (edge) =>
-        `${named.get(edge.from)} leads to ${named.get(edge.to)}${edgeWords(edge) && ` (${edgeWords(edge)})`}.`,
-    )
+    .map((edge) => words.leadsTo(`${named.get(edge.from)}`, `${named.get(edge.to)}`, edgeWords(edge)))
     .join(" ");
 }
 

@@ -44,11 +44,11 @@ export async function approvalsPage(desk: Desk): Promise<Response> {
   const empty = isDecided
     ? html`<p>${say().approvals.nothingHasBeenDecidedYet} <a href="${PART}">${say().approvals.whatWaits}</a></p>`
     : html`<p>${say().approvals.nothingWaitsForYou}</p><p>${limitsOf(desk)}${isAdmin(desk) ? html` <a href="/console/settings/limits">${say().limits.setThem}</a>.` : ""} <a href="/docs/agents">${say().approvals.theGuideToAgents}</a> ${say().approvals.saysHow}</p>`;
-  const other = isDecided
-    ? html`<a href="${PART}">${say().approvals.whatWaits}</a>`
-    : html`<a href="${PART}?show=decided">${say().approvals.whatWasDecided}</a>`;
+  const tab = (query: string, text: string, isShown: boolean) =>
+    html`<li><a href="${PART}${query}"${isShown ? html` aria-current="true"` : ""}>${text}</a></li>`;
+  const tabs = html`<ul class="filters" aria-label="${say().approvals.approvals}">${tab("", say().approvals.whatWaits, !isDecided)}${tab("?show=decided", say().approvals.whatWasDecided, isDecided)}</ul>`;
   const caption = isDecided ? say().approvals.decided : say().approvals.waitingForAPerson;
-  const content = html`<p>${other}</p><div class="live" id="live" data-live="/console/live?list=proposals">${tableOf(caption, head, lines, empty)}${onward(c, next)}</div>`;
+  const content = html`${tabs}<div class="live" id="live" data-live="/console/live?list=proposals">${tableOf(caption, head, lines, empty)}${onward(c, next)}</div>`;
   return consolePage(desk, { part: PART, heading: say().approvals.approvals, content });
 }
 
@@ -83,7 +83,7 @@ export async function previewPage(desk: Desk): Promise<Response> {
     part: PART,
     above: { path: `${PART}/${proposal.id}`, name: proposal.title },
     heading: say().approvals.asItIsNow,
-    content: html`${factsOf(proposal)}<div id="preview">${changed}${await previewSection(desk, previewed, chosen)}${actionsOf(desk, previewed)}</div>`,
+    content: html`${factsOf(proposal)}<div id="preview"><div class="two aside"><div>${changed}${await previewSection(desk, previewed, chosen)}</div>${actionsOf(desk, previewed)}</div></div>`,
     frames: true,
   });
 }
@@ -148,5 +148,5 @@ function endOf(proposal: Previewed["proposal"], timezone: string): Html | "" {
   const link = page ? html` <a href="/console/${page.entity}/${page.entity_id}">${words.lookAtIt}</a>` : "";
   const line = (name: string, value: Html | string) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
   const audit = `/console/records/audit_logs?column=entity_id&operator=eq&value=${id}`;
-  return html`<section class="pane" aria-label="${words.theDecision}"><h2>${words.theDecision}</h2><dl class="fields">${line(say().general.status, chip(status))}${decided_by_email === null ? "" : line(words.decidedBy, decided_by_email)}${line(words.decided, timeOf(decided_at, timezone))}${reason ? line(say().general.reason, decided_by_email === null || status === "stale" ? inEnglish(reason) : reason) : ""}${line(words.sha256Shown, html`<code>${shown_hash}</code>`)}</dl><p><a href="${audit}">${words.inTheAuditLog}</a>${link}</p></section>`;
+  return html`<section class="pane" aria-label="${words.theDecision}"><h2>${words.theDecision}</h2><dl class="fields">${line(say().general.status, chip(status))}${decided_by_email === null ? "" : line(words.decidedBy, decided_by_email)}${line(words.decided, timeOf(decided_at, timezone))}${reason ? line(say().general.reason, decided_by_email === null || status === "stale" ? inEnglish(reason) : reason) : ""}${line(words.sha256Shown, html`<code>${shown_hash}</code>`)}</dl><p class="ways"><a href="${audit}">${words.inTheAuditLog}</a>${link}</p></section>`;
 }

@@ -8,12 +8,12 @@ import type { Previewed } from "./previewed.ts";
 /** The forms of a decision, where the proposal waits and the person may decide. */
 export function actionsOf(desk: Desk, { proposal, stale, needs_another }: Previewed): Html | "" {
   if (proposal.status !== "waiting") return "";
-  if (desk.role === "analyst") return html`<p>${say().approvals.adminOrManagerDecidesOn}</p>`;
+  if (desk.role === "analyst") return html`<p class="pane">${say().approvals.adminOrManagerDecidesOn}</p>`;
   const path = `/console/approvals/${proposal.id}`;
   const approve =
     stale.length > 0 || needs_another
       ? ""
       : html`<form method="post" action="${path}/approve">${tokenField(desk)}<input type="hidden" name="shown" value="${proposal.shown_hash}"><button class="small">${say().approvals.approveAndDoNow}</button></form>`;
   const own = needs_another ? html`<p>${say().approvals.ownProposal}</p>` : "";
-  return html`<h2 id="decide">${say().approvals.yourDecision}</h2>${own}<div class="acts last">${approve}<details><summary>${say().approvals.refuseOpens}</summary><form class="refusal" method="post" action="${path}/refuse">${tokenField(desk)}<label for="reason">${say().approvals.whyAgentReads}</label><textarea id="reason" name="reason" required maxlength="1000" rows="3"></textarea><button class="grave small">${say().approvals.refuse}</button></form></details></div>`;
+  return html`<section class="pane decision"><h2 id="decide">${say().approvals.yourDecision}</h2>${own}<div class="acts last">${approve}<details><summary>${say().approvals.refuseOpens}</summary><form class="refusal" method="post" action="${path}/refuse">${tokenField(desk)}<label for="reason">${say().approvals.whyAgentReads}</label><textarea id="reason" name="reason" required maxlength="1000" rows="3"></textarea><button class="grave small">${say().approvals.refuse}</button></form></details></div></section>`;
 }

@@ -31,7 +31,7 @@ export async function hoursPage(desk: Desk): Promise<Response> {
   const part = "/console/campaigns";
   const { timezone } = desk.property;
   const isCalls = campaign.channel === "voice";
-  const content = html`<div id="hours">${hours.length === 0 ? html`<div class="empty"><p>${say().report.nothingHasGoneOutYet} <a href="${part}/${id}?check=yes">${say().campaigns.seeWhoGetsAndSend}</a></p></div>` : html`${chart(hours, isCalls, timezone)}${table(hours, isCalls, timezone)}`}<p class="soft">${say().report.countedAt(timeOf(as_of, timezone))}</p></div>`;
+  const content = html`<div id="hours">${hours.length === 0 ? html`<div class="empty"><p>${say().report.nothingHasGoneOutYet} ${campaign.status === "draft" ? html`<a href="${part}/${id}?check=yes">${say().campaigns.seeWhoGetsAndSend}</a>` : html`<a href="${part}/${id}">${say().campaigns.seeTheCampaign}</a>`}</p></div>` : html`${chart(hours, isCalls, timezone)}${table(hours, isCalls, timezone)}`}<p class="soft">${say().report.countedAt(timeOf(as_of, timezone))}</p></div>`;
   return consolePage(desk, {
     part,
     above: { path: `${part}/${id}`, name: String(campaign.name) },

@@ -48,7 +48,7 @@ export async function mappingPage(desk: Desk, filled: Filled = { values: {} }): 
       action: `${PART}/files/${upload_id}`,
       filled,
       kind: "bare",
-      content: html`${about}${tableOf(say().imports.columns, [say().general.column, say().imports.examples, say().imports.field], rows, html``)}<fieldset class="form"><legend>${say().imports.evidenceOf(term("consent", say().imports.consents))}</legend><p class="soft">${say().imports.yesInConsentColumnCounts}</p><div class="row">${input(filled, { name: "consentSource", label: say().general.source, most: 200, placeholder: say().imports.clubDesk })}${input(filled, { name: "consentVersion", label: say().imports.versionOfTheText, most: 100, placeholder: "2026-01" })}</div>${input(filled, { name: "consentText", label: say().imports.textThatTheyAgreedTo, most: 10_000, placeholder: say().imports.iAgreeToReceiveOffers })}</fieldset><fieldset class="form"><legend>${say().imports.playersWhoAreThereAlready}</legend><div class="row">${select(filled, { name: "on_conflict", label: say().imports.theirValues, options: conflict })}${input(filled, { name: "tags", label: say().imports.tagsForAllFile, most: 500, placeholder: say().imports.summerExpo })}</div></fieldset><div class="acts"><button>${say().imports.dryRun}</button></div>`,
+      content: html`${about}${tableOf(say().imports.columns, [say().general.column, say().imports.examples, say().imports.field], rows, html``)}<fieldset class="form"><legend>${say().imports.evidenceOf(term("consent", say().imports.consents))}</legend><p class="soft">${say().imports.yesInConsentColumnCounts}</p><div class="row">${input(filled, { name: "consentSource", label: say().general.source, most: 200, placeholder: say().imports.membershipForm })}${input(filled, { name: "consentVersion", label: say().imports.versionOfTheText, most: 100, placeholder: "2026-01" })}</div>${input(filled, { name: "consentText", label: say().imports.textThatTheyAgreedTo, most: 10_000, placeholder: say().imports.iAgreeToReceiveOffers })}</fieldset><fieldset class="form"><legend>${say().imports.playersWhoAreThereAlready}</legend><div class="row">${select(filled, { name: "on_conflict", label: say().imports.theirValues, options: conflict })}${input(filled, { name: "tags", label: say().imports.tagsForAllFile, most: 500, placeholder: say().imports.summerExpo })}</div></fieldset><div class="acts"><button>${say().imports.dryRun}</button></div>`,
     }),
   });
 }
@@ -86,9 +86,25 @@ function consentIn(form: URLSearchParams): Row | null {
 }
 
 function columnRow(column: Column, index: number, options: readonly Option[], { values }: Filled): Html {
-  const chosen = values instanceof URLSearchParams ? values.get(`field.${index}`) : column.field;
+  const chosen = values instanceof URLSearchParams ? values.get(`field.${index}`) : fieldOf(column, options);
   const name = `field.${index}`;
   return html`<tr><th scope="row"><label for="${name}">${column.name || say().imports.noName}</label><input type="hidden" name="column.${index}" value="${column.name}"></th><td class="soft">${column.examples.join(", ")}</td><td><select id="${name}" name="${name}">${options.map(([value, text]) => html`<option value="${value}"${value === (chosen ?? "") ? html` selected` : ""}>${text}</option>`)}</select></td></tr>`;
+}
+
+const CONSENT =
+  /^(email|e-mail|mail|sms|text|phone|voice|push)[ _-]?(?:opt[ _-]?in|consent|permission|subscribed)/i;
+const CHANNELS: Readonly<Record<string, string>> = {
+  "e-mail": "email",
+  mail: "email",
+  text: "sms",
+  phone: "voice",
+};
+
+/** The field that a column seems to be. A consent is only proposed here, beside the evidence that it needs. */
+function fieldOf({ name, field }: Column, options: readonly Option[]): string | null {
+  const named = CONSENT.exec(name)?.[1]?.toLowerCase();
+  const consent = named && `consent.${CHANNELS[named] ?? named}`;
+  return field ?? options.find(([value]) => value === consent)?.[0] ?? null;
 }
 
 function fieldWords(name: string): string {

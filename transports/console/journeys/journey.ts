@@ -6,7 +6,7 @@ import { readerOf } from "#transports/console/reader.ts";
 import { redirect } from "#transports/console/signed-out.ts";
 import { chip } from "#transports/console/values.ts";
 import { type Report, render } from "#transports/console/views/journey_report.js";
-import { inEnglish, say } from "#transports/console/words/say.ts";
+import { inEnglish, language, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { PART } from "./list.ts";
 import { publishSection } from "./publish.ts";
@@ -34,7 +34,13 @@ export async function journeyPage(desk: Desk): Promise<Response> {
 /** The picture of a journey, drawn in the colours of the console. */
 export async function journeyPicture(desk: Desk): Promise<Response> {
   const of = desk.c.req.query("of") === "draft" ? { of: "draft" } : {};
-  const input = { journeyId: desk.c.req.param("id"), format: "svg", colors: "service", ...of };
+  const input = {
+    journeyId: desk.c.req.param("id"),
+    format: "svg",
+    colors: "service",
+    language: language(),
+    ...of,
+  };
   const { svg } = await desk.run<{ svg: string }>("draw_journey", input);
   return new Response(svg, {
     headers: {

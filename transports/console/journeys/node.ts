@@ -1,4 +1,5 @@
 import { html } from "hono/html";
+import { Fault } from "#runtime/faults.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { consolePage } from "#transports/console/frame.ts";
 import { onward } from "#transports/console/paging.ts";
@@ -24,6 +25,7 @@ export async function nodePage(desk: Desk): Promise<Response> {
   ]);
   const { nodes } = journey.draft_definition as { nodes: PlacedNode[] };
   const placed = nodes.find((one) => one.id === node);
+  if (!placed && rows.length === 0) throw new Fault("not_found");
   const lines = rows.map(rowOf(id, property.timezone));
   const head = [
     say().general.player,

@@ -57,6 +57,6 @@ function publishForm(desk: Desk, journey: Row): Html {
     action: `${PART}/${journey.id}/publish`,
     filled,
     kind: "bare",
-    content: html`${inside}${tick(filled, { name: "backfill", label, hint: say().journeys.withoutOnlyThoseEnterWho })}<details class="ask"><summary>${say().journeys.publishOpens}</summary><div class="asked"><p>${say().journeys.fromThenOnPlayersEnter}</p><button>${say().journeys.publishTheJourney}</button></div></details>`,
+    content: html`${inside}${tick(filled, { name: "backfill", label, hint: say().journeys.withoutOnlyThoseEnterWho })}<details class="ask main"><summary>${say().journeys.publishOpens}</summary><div class="asked"><p>${say().journeys.fromThenOnPlayersEnter}</p><button>${say().journeys.publishTheJourney}</button></div></details>`,
   });
 }

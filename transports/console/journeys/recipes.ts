@@ -30,7 +30,13 @@ const RECIPES: readonly { recipe: string; settings: Setting[] }[] = RecipeSettin
 
 /** The recipes to choose from, each with its settings. */
 export async function recipesPage(desk: Desk, filled: Filled = { values: {} }): Promise<Response> {
-  const { rows } = await desk.list("segments", { select: "id,name", order: "name.asc", limit: 200 });
+  const { rows } = await desk.list("segments", {
+    // Nobody enters a fixed list by rules.
+    filters: { "type.eq": "dynamic" },
+    select: "id,name",
+    order: "name.asc",
+    limit: 200,
+  });
   const chosen = filled.values instanceof URLSearchParams ? filled.values.get("recipe") : null;
   const meanings: Readonly<Record<string, string>> = say().journeys.recipes;
   const cards = RECIPES.map(({ recipe, settings }) => {
@@ -65,7 +71,8 @@ export function createJourney(desk: Desk): Promise<Response> {
         return [[name, type === "string" ? text : Number(text)]];
       });
       const settings = { recipe: form.get("recipe"), ...Object.fromEntries(given) };
-      const { journey } = await desk.once<{ journey: Row }>("create_journey_from_recipe", { settings });
+      const name = words(String(form.get("recipe")));
+      const { journey } = await desk.once<{ journey: Row }>("create_journey_from_recipe", { settings, name });
       return redirect(`${PART}/${journey.id}`);
     },
     (fault) => recipesPage(desk, { values: form, fault }),

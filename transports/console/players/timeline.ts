@@ -70,7 +70,7 @@ export async function timelineSection(desk: Desk, playerId: string): Promise<Htm
       ({ at, icon, text }) =>
         html`<li>${iconOf(icon)}<div><p>${text}</p><p class="soft">${timeOf(at, timezone)}</p></div></li>`,
     );
-  const more = html`<p class="soft">${say().players.allOfIt(html`${SOURCES.map(({ table }) => html`<a href="/console/records/${table}?column=player_id&amp;operator=eq&amp;value=${playerId}">${words(table)}</a> `)}`)}</p>`;
+  const more = html`<p class="soft ways">${say().players.allOfIt(html`${SOURCES.map(({ table }) => html`<a href="/console/records/${table}?column=player_id&amp;operator=eq&amp;value=${playerId}">${words(table)}</a>`)}`)}</p>`;
   const list =
     items.length > 0
       ? html`<ol class="timeline">${items}</ol>`

@@ -52,11 +52,18 @@ export function rulesInWords(
 ): Html {
   const parts = [
     ...conditions.map((one) => html`<li>${conditionWords(one, names)}</li>`),
-    ...groups.map((group) => html`<li>${rulesInWords(group, names)}</li>`),
+    ...groups.map((group) => html`<li>${groupInWords(group, names)}</li>`),
   ];
   if (parts.length === 0) return html`<p>${say().segments.everyPlayer}</p>`;
   if (parts.length === 1) return html`<ul class="inwords">${parts}</ul>`;
   return html`<p>${logic === "or" ? say().segments.anyOfThese : say().segments.allOfThese}</p><ul class="inwords">${parts}</ul>`;
+}
+
+/** A group of one rule is that rule. */
+function groupInWords(group: Group, names: ReadonlyMap<string, string>): Html {
+  const [only, ...others] = group.conditions;
+  const isOne = only && others.length === 0 && (group.groups ?? []).length === 0;
+  return isOne ? conditionWords(only, names) : rulesInWords(group, names);
 }
 
 function conditionWords({ field, operator, value }: Condition, names: ReadonlyMap<string, string>): Html {

@@ -70,10 +70,20 @@ function summary(stats, reader) {
     value: count(value),
     note: reached === 0 ? "" : words.report.ofSent(percent(value, reached)),
   });
+  // An inbox is the casino's own: nobody but players opens its messages.
+  const read = stats.inbox
+    ? [
+        figure(words.report.seen, stats.inbox.seen),
+        figure(words.report.opened, stats.inbox.read),
+        figure(words.report.clicked, stats.inbox.clicked),
+      ]
+    : [
+        figure(words.report.openedBy(term("human")), stats.opens_human),
+        figure(words.report.clickedBy(term("human")), stats.clicks_human),
+      ];
   const ofMessages = [
     { name: words.report.sent, value: count(reached), note: words.report.ofAudience(count(stats.audience)) },
-    figure(words.report.openedBy(term("human")), stats.opens_human),
-    figure(words.report.clickedBy(term("human")), stats.clicks_human),
+    ...read,
     figure(words.report.unsubscribed, stats.unsubscribed),
     figure(words.report.complained, stats.complained),
   ];

@@ -38,7 +38,7 @@ export function tableOf(caption, head, rows, empty) {
 /** A list of sentences that operations say. @param {Speech} reader @param {readonly string[]} sentences */
 export function saidList({ inEnglish }, sentences) {
   if (sentences.length === 0) return html``;
-  return html`<ul>${sentences.map((text) => html`<li>${inEnglish(text)}</li>`)}</ul>`;
+  return html`<ul class="notes">${sentences.map((text) => html`<li>${inEnglish(text)}</li>`)}</ul>`;
 }
 
 /** A way to a record, where the reader has one. @param {string | null} path @param {unknown} content */

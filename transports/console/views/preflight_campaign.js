@@ -49,8 +49,8 @@ function samples({ sample_renders }, { words, pathOf }, campaignId) {
     const path = campaignId === undefined ? null : pathOf("sample", campaignId, player_id);
     const title = html`${to}${subject ? html`: ${subject}` : ""}`;
     return path
-      ? html`<p>${title} ${linked(path, words.report.seeThisMessage)}</p>`
+      ? html`<li>${title} ${linked(path, words.report.seeThisMessage)}</li>`
       : html`<details><summary>${title}</summary><pre>${text}</pre></details>`;
   });
-  return html`${each}`;
+  return campaignId === undefined ? html`${each}` : html`<ul>${each}</ul>`;
 }

@@ -81,16 +81,20 @@ if (live) {
 /** Parts beside the figures, which cost more to read, follow them at a distance. Each says when it was counted. */
 const PARTS_APART_MS = 15_000;
 let isPartsDue = false;
+let partsReadAt = -PARTS_APART_MS;
 
+/** The first change is read soon, and those after it no sooner than the distance. */
 function renewParts() {
   if (isPartsDue) return;
   isPartsDue = true;
-  setTimeout(renewNow, PARTS_APART_MS + Math.random() * SPREAD_MS);
+  const wait = Math.max(0, partsReadAt + PARTS_APART_MS - performance.now());
+  setTimeout(renewNow, wait + Math.random() * SPREAD_MS);
 }
 
 /** A part that somebody reads, or that could not be read, waits for the next turn. */
 async function renewNow() {
   isPartsDue = false;
+  partsReadAt = performance.now();
   for (const part of document.querySelectorAll("[data-renews]")) {
     const page = document.hidden || isUsed(part) ? null : await load(part.dataset.part);
     if (isUsed(part) || !take(part, page)) renewParts();

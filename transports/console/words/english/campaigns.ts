@@ -75,6 +75,7 @@ export const campaigns = {
   variantOf: (letter: Part) => html`Variant ${letter}`,
   partsOfTheSplit: "Parts of the split",
   seeWhoGetsAndSend: "See who gets it, and send it",
+  seeTheCampaign: "See the campaign",
   metrics: {
     open: "opens by people",
     click: "clicks by people",

@@ -40,7 +40,7 @@ export const imports = {
   columns: "Columns",
   examples: "Examples",
   field: "Field",
-  clubDesk: "club desk",
+  membershipForm: "membership form",
   versionOfTheText: "Version of the text",
   textThatTheyAgreedTo: "Text that they agreed to",
   iAgreeToReceiveOffers: "I agree to receive offers by email.",

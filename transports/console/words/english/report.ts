@@ -79,6 +79,7 @@ export const report = {
   variants: "Variants",
   byVariant: "By variant",
   recipients: "Recipients",
+  seen: "Seen",
   opened: "Opened",
   clicked: "Clicked",
   converted: "Converted",

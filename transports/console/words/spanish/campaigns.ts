@@ -83,6 +83,7 @@ export const campaigns: Words["campaigns"] = {
   variantOf: (letter: Part) => html`Variante ${letter}`,
   partsOfTheSplit: "Partes del reparto",
   seeWhoGetsAndSend: "Ver quién lo recibe, y enviarla",
+  seeTheCampaign: "Ver la campaña",
   metrics: {
     open: "aperturas de personas",
     click: "clics de personas",

@@ -41,7 +41,7 @@ export const imports: Words["imports"] = {
   columns: "Columnas",
   examples: "Ejemplos",
   field: "Campo",
-  clubDesk: "mostrador del club",
+  membershipForm: "formulario de inscripción",
   versionOfTheText: "Versión del texto",
   textThatTheyAgreedTo: "Texto que aceptaron",
   iAgreeToReceiveOffers: "Acepto recibir ofertas por correo electrónico.",

@@ -82,6 +82,7 @@ export const report: Words["report"] = {
   variants: "Variantes",
   byVariant: "Por variante",
   recipients: "Destinatarios",
+  seen: "Lo vieron",
   opened: "Abrieron",
   clicked: "Hicieron clic",
   converted: "Convirtieron",

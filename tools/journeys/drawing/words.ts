@@ -1,0 +1,78 @@
+/** The words of a picture in English. Names of events, fields and codes are the casino's own. */
+const en = {
+  draft: "draft",
+  version: (number: number) => `version ${number}`,
+  leadsTo: (from: string, to: string, way: string) => `${from} leads to ${to}${way && ` (${way})`}.`,
+  channels: {} as Readonly<Record<string, string>>,
+  /** The labels that the engine gives to ways out. */
+  ways: { timed_out: "timed out" } as Readonly<Record<string, string>>,
+  byTemplate: "by template",
+  waitFor: (event: string, most: string) => `wait for ${event}, ${most} at most`,
+  conditions: "conditions",
+  onlyBetween: (from: string, to: string) => `only ${from} to ${to}`,
+  branchBy: (fields: string) => `branch by ${fields}`,
+  rules: "rules",
+  rate: (most: number, per: string) => `${most} a ${per}`,
+  addToSegment: "add to a segment",
+  grantPlay: "grant a play of a game",
+  webhook: (name: string) => `webhook ${name}`,
+  goal: "goal",
+  exit: (reason: string) => `exit: ${reason}`,
+  onEvent: (event: string) => `on the event ${event}`,
+  onEntering: "on coming into a segment",
+  onLeaving: "on leaving a segment",
+  at: (schedule: string) => `at ${schedule}`,
+  yearlyBy: (field: string) => `yearly by ${field}`,
+  onPlay: (isOne: boolean, outcome: string) => `on a play of ${isOne ? "a game" : "any game"}${outcome}`,
+  onText: (part: string | undefined) => (part ? `on a text with ${part}` : "on a text"),
+  byCall: "by enroll_players",
+  wait: (time: string) => `wait ${time}`,
+  waitUntil: (time: string) => `wait until ${time}`,
+  tier: (tier: string) => `tier ${tier}`,
+  tag: (tags: string) => `tag ${tags}`,
+  untag: (tags: string) => `untag ${tags}`,
+  set: (fields: string) => `set ${fields}`,
+  units: { minutes: "minute", hours: "hour", days: "day", weeks: "week" } as Readonly<Record<string, string>>,
+};
+
+export type PictureWords = typeof en;
+
+const es: PictureWords = {
+  draft: "borrador",
+  version: (number) => `versión ${number}`,
+  leadsTo: (from, to, way) => `${from} lleva a ${to}${way && ` (${way})`}.`,
+  channels: { email: "correo", inbox: "bandeja", loyaltyvip: "bandeja", voice: "llamada" },
+  ways: { timed_out: "sin respuesta a tiempo", otherwise: "si no", yes: "sí" },
+  byTemplate: "por plantilla",
+  waitFor: (event, most) => `espera ${event}, ${most} como máximo`,
+  conditions: "condiciones",
+  onlyBetween: (from, to) => `solo de ${from} a ${to}`,
+  branchBy: (fields) => `según ${fields}`,
+  rules: "reglas",
+  rate: (most, per) => `${most} por ${({ minute: "minuto", hour: "hora", day: "día" })[per] ?? per}`,
+  addToSegment: "añade a un segmento",
+  grantPlay: "da una jugada",
+  webhook: (name) => `webhook ${name}`,
+  goal: "objetivo",
+  exit: (reason) => `salida: ${reason}`,
+  onEvent: (event) => `con el evento ${event}`,
+  onEntering: "al entrar en un segmento",
+  onLeaving: "al salir de un segmento",
+  at: (schedule) => `según ${schedule}`,
+  yearlyBy: (field) => `cada año por ${field}`,
+  onPlay: (isOne, outcome) => `al jugar ${isOne ? "un juego" : "cualquier juego"}${outcome}`,
+  onText: (part) => (part ? `con un texto que dice ${part}` : "con un texto"),
+  byCall: "por enroll_players",
+  wait: (time) => `espera ${time}`,
+  waitUntil: (time) => `espera hasta ${time}`,
+  tier: (tier) => `nivel ${tier}`,
+  tag: (tags) => `etiqueta ${tags}`,
+  untag: (tags) => `sin etiqueta ${tags}`,
+  set: (fields) => `pone ${fields}`,
+  units: { minutes: "minuto", hours: "hora", days: "día", weeks: "semana" },
+};
+
+/** The languages of pictures. */
+export const PICTURE_LANGUAGES = ["en", "es"] as const;
+
+export const PICTURE_WORDS: Readonly<Record<(typeof PICTURE_LANGUAGES)[number], PictureWords>> = { en, es };
