@@ -9,7 +9,10 @@ import { lawOf } from "./calls.ts";
 /** A campaign's message as a chosen player gets it. */
 export async function previewOf(desk: Desk, campaign: Row): Promise<Html> {
   const path = `/console/campaigns/${campaign.id}`;
-  const chosen = await chosenIn(desk);
+  const { variantId, ...player } = await chosenIn(desk);
+  // The page stays what it is where its test has been removed meanwhile.
+  const isThere = variantsOf(campaign).some(({ id }) => id === variantId);
+  const chosen = { ...player, ...(isThere && variantId && { variantId }) };
   const preview = await desk.run<Preview>("preview_campaign", { campaignId: campaign.id, ...chosen });
   const form = choosing(desk, { variants: variantsOf(campaign), chosen, action: path });
   const law = preview.message && campaign.voice_script ? lawOf(campaign.voice_script as VoiceScript) : "";
