@@ -248,10 +248,10 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   "tools/sms": ["inbound.ts", "keywords.ts", "opt-out-words.ts", "segments.ts"],
   "tools/journeys/publishing": [
-    "messages.ts",
     "draft-facts.ts",
     "entering.ts",
     "entrants.ts",
+    "messages.ts",
     "people-inside.ts",
     "problems.ts",
     "publish.ts",
