@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
 import { findCampaign } from "./campaign/campaign.ts";
-import { ShownMessage, shownTo } from "./preflight/shown.ts";
+import { ShownMessage, shownTo } from "./delivery/shown.ts";
 
 export default tool({
   name: "preview_campaign",

@@ -47,7 +47,8 @@ export async function openTab(
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) complaints.push(`console: ${message.text()}`);
+    if (["error", "warning"].includes(message.type()))
+      complaints.push(`console: ${message.text()} at ${message.location().url}`);
   });
   page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
   page.on("requestfailed", (request) => {

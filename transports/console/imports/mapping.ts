@@ -93,17 +93,17 @@ function columnRow(column: Column, index: number, options: readonly Option[], { 
 
 const CONSENT =
   /^(email|e-mail|mail|sms|text|phone|voice|push)[ _-]?(?:opt[ _-]?in|consent|permission|subscribed)/i;
-const CHANNELS: Readonly<Record<string, string>> = {
-  "e-mail": "email",
-  mail: "email",
-  text: "sms",
-  phone: "voice",
-};
+const CHANNELS = new Map([
+  ["e-mail", "email"],
+  ["mail", "email"],
+  ["text", "sms"],
+  ["phone", "voice"],
+]);
 
 /** The field that a column seems to be. A consent is only proposed here, beside the evidence that it needs. */
 function fieldOf({ name, field }: Column, options: readonly Option[]): string | null {
   const named = CONSENT.exec(name)?.[1]?.toLowerCase();
-  const consent = named && `consent.${CHANNELS[named] ?? named}`;
+  const consent = named && `consent.${CHANNELS.get(named) ?? named}`;
   return field ?? options.find(([value]) => value === consent)?.[0] ?? null;
 }
 

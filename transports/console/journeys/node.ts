@@ -41,5 +41,5 @@ export async function nodePage(desk: Desk): Promise<Response> {
 
 function rowOf(journey: string, timezone: string) {
   return (row: Row): Html =>
-    html`<tr><th scope="row">${row.player_id ? html`<a href="/console/players/${row.player_id}">${row.player_id}</a>` : labelOf("erased")}</th><td>${chip(String(row.phase))}</td><td>${timeOf(String(row.arrived_at), timezone)}</td><td>${shown(row.wake_at, timezone)}</td><td><a href="${PART}/${journey}/enrollments/${row.id}" aria-label="${say().journeys.whyHere(String(row.player_id ?? say().journeys.thisPlayer))}">${say().general.why}</a></td></tr>`;
+    html`<tr><th scope="row">${row.player_id ? html`<a href="/console/players/${row.player_id}">${row.player_id}</a>` : labelOf("erased")}</th><td>${chip(String(row.phase))}</td><td>${timeOf(String(row.arrived_at), timezone)}</td><td>${shown(row.wake_at, timezone)}</td><td><a href="${PART}/${journey}/enrollments/${row.id}" aria-label="${say().general.why}: ${say().journeys.whyHere(String(row.player_id ?? say().journeys.thisPlayer))}">${say().general.why}</a></td></tr>`;
 }

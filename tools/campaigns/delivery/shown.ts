@@ -5,12 +5,12 @@ import { one } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import { linksIn } from "#tools/campaigns/content/content.ts";
-import { testedVariant } from "#tools/campaigns/delivery/test-send.ts";
+import { compileContent } from "#tools/campaigns/preflight/readiness.ts";
+import { fieldsOf, renderedFor, Sample } from "#tools/campaigns/preflight/sample.ts";
 import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
 import { preheaderIn } from "#tools/templates/rendering/email-template.ts";
 import { completePlayer, PLAYER_FIELDS } from "#tools/templates/rendering/player-fields.ts";
-import { compileContent } from "./readiness.ts";
-import { fieldsOf, renderedFor, Sample } from "./sample.ts";
+import { testedVariant } from "./test-send.ts";
 
 const Message = Sample.extend({
   player_id: z.uuid().nullable().describe("null: made-up values fill the message"),
