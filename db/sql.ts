@@ -80,9 +80,9 @@ export function insertedValues(row: object): Fragment {
   return sql`(${names}) values (${join(Object.values(row).map((value) => sql`${value}`))})`;
 }
 
-const MOST_VALUES = 16;
+const MOST_VALUES = 4;
 
-/** Whether an insert has its rows as `values`: each number of rows is a statement of its own to prepare. */
+/** Whether an insert has its rows as `values`. More rows cost less as one parameter, but on a cluster 9 ms in all. */
 export function asValues(rows: readonly object[]): boolean {
   return rows.length > 0 && rows.length <= MOST_VALUES;
 }
