@@ -242,7 +242,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   "tools/enrollments": ["ask.ts", "end.ts", "enroll.ts", "jobs.ts"],
   "tools/imports/read": ["csv.ts", "fields.ts", "head.ts", "identity-set.ts", "layout.ts", "rows.ts"],
-  "tools/journeys/definition": ["definition.ts", "describe.ts", "graph.ts", "structure.ts"],
+  "tools/journeys/definition": ["definition.ts", "describe.ts", "draft.ts", "graph.ts", "structure.ts"],
   "tools/journeys/journey": ["columns.ts", "journey.ts", "version.ts", "way-in.ts"],
   "tools/journeys/nodes": [
     "actions.ts",

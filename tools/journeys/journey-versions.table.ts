@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { readable, timestamp } from "#runtime/operation/columns.ts";
 import { table } from "#runtime/operation/table.ts";
-import { Definition, ExitConditions, JourneyGoal, Reentry } from "./definition/definition.ts";
+import { ExitConditions, JourneyGoal, Reentry } from "./definition/definition.ts";
+import { DraftDefinition } from "./definition/draft.ts";
 
 export default table({
   name: "journey_versions",
@@ -12,7 +13,7 @@ export default table({
   columns: {
     journey_id: readable(z.uuid(), { concise: true }),
     version: readable(z.int(), { concise: true }),
-    definition: readable(Definition),
+    definition: readable(DraftDefinition),
     definition_hash: readable(z.string().describe("SHA-256 of the definition"), { concise: true }),
     reentry: readable(Reentry),
     goal: readable(JourneyGoal.nullable()),

@@ -5,7 +5,8 @@ import { timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { audienceOf } from "#tools/segments/rules/references.ts";
-import { Definition, ExitConditions, JourneyGoal } from "./definition/definition.ts";
+import { type Definition, ExitConditions, JourneyGoal } from "./definition/definition.ts";
+import { DraftDefinition } from "./definition/draft.ts";
 import { mermaidOf } from "./drawing/mermaid.ts";
 import { pictureOf } from "./drawing/picture.ts";
 import { findJourney } from "./journey/journey.ts";
@@ -34,7 +35,7 @@ export default tool({
   input: {
     propertyId: z.uuid(),
     journeyId: z.uuid().optional().describe("From list_journeys: its draft"),
-    definition: Definition.optional().describe("Instead of journeyId: a definition that is not saved"),
+    definition: DraftDefinition.optional().describe("Instead of journeyId: a definition that is not saved"),
     goal: JourneyGoal.optional().describe("With definition"),
     exit_conditions: ExitConditions.optional().describe("With definition"),
     playerIds: z.array(z.uuid()).min(1).max(MOST_PLAYERS).optional().describe("From list_players"),

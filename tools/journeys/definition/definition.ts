@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { briefly } from "#runtime/brief.ts";
 import { AddConfig, GrantConfig, UpdateConfig, WebhookConfig } from "#tools/journeys/nodes/actions.ts";
 import { KINDS } from "#tools/journeys/nodes/all.ts";
 import { BranchConfig, Label } from "#tools/journeys/nodes/branch.ts";
@@ -12,10 +11,9 @@ import { RateConfig } from "#tools/journeys/nodes/rate-limit.ts";
 import { WindowConfig } from "#tools/journeys/nodes/time-window.ts";
 import { TriggerConfig } from "#tools/journeys/nodes/trigger.ts";
 import { Rules, WaitConfig } from "#tools/journeys/nodes/wait-until.ts";
-import { withGraphProblems } from "./partly-read.ts";
 
-const MOST_NODES = 200;
-const MOST_EDGES = 600;
+export const MOST_NODES = 200;
+export const MOST_EDGES = 600;
 
 const NodeId = z
   .string()
@@ -55,45 +53,11 @@ export const Edge = z.strictObject({
 });
 export type Edge = z.output<typeof Edge>;
 
-const judgeGraph = withGraphProblems(Node, { nodes: MOST_NODES, edges: MOST_EDGES });
-
-const text = { type: "string" };
-
 /** The nodes and edges of a journey. */
-export const Definition = briefly(
-  z
-    .strictObject({ nodes: z.array(Node).max(MOST_NODES), edges: z.array(Edge).max(MOST_EDGES) })
-    .superRefine((value, { issues }) => judgeGraph({ value, issues }), { when: () => true })
-    .meta({ id: "JourneyDefinition" }),
-  {
-    type: "object",
-    description: "Nodes and edges. The resource schema://journeys has each node's config, with an example",
-    required: ["nodes", "edges"],
-    properties: {
-      nodes: {
-        type: "array",
-        items: {
-          type: "object",
-          required: ["id", "type"],
-          properties: {
-            id: text,
-            type: { enum: Object.keys(KINDS) },
-            name: text,
-            config: { type: "object" },
-          },
-        },
-      },
-      edges: {
-        type: "array",
-        items: {
-          type: "object",
-          required: ["from", "to"],
-          properties: { from: text, to: text, label: text },
-        },
-      },
-    },
-  },
-);
+export const Definition = z.strictObject({
+  nodes: z.array(Node).max(MOST_NODES),
+  edges: z.array(Edge).max(MOST_EDGES),
+});
 export type Definition = z.output<typeof Definition>;
 
 export const Reentry = z

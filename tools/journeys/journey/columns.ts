@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { readable, timestamp, writable } from "#runtime/operation/columns.ts";
-import { Definition, ExitConditions, JourneyGoal, Reentry } from "#tools/journeys/definition/definition.ts";
+import { ExitConditions, JourneyGoal, Reentry } from "#tools/journeys/definition/definition.ts";
+import { DraftDefinition } from "#tools/journeys/definition/draft.ts";
 
 export const STATUSES = ["draft", "active", "paused", "archived"] as const;
 export type Status = (typeof STATUSES)[number];
@@ -17,7 +18,7 @@ export const columns = {
   status: readable(z.enum(STATUSES), { concise: true }),
   status_reason: readable(z.string().nullable(), { concise: true }),
   draft_definition: drafted(
-    Definition.default({ nodes: [], edges: [] }).describe(
+    DraftDefinition.default({ nodes: [], edges: [] }).describe(
       "Nodes and edges. The resource schema://journeys has the types with an example",
     ),
   ),

@@ -1,7 +1,8 @@
 import type { Context } from "#runtime/operation/context.ts";
 import { type Preflight, preflight } from "#tools/campaigns/preflight/preflight.ts";
-import type { NodeOf } from "#tools/journeys/definition/definition.ts";
-import type { Journey } from "#tools/journeys/journey/journey.ts";
+import type { Definition, NodeOf } from "#tools/journeys/definition/definition.ts";
+import { findJourney, type Journey } from "#tools/journeys/journey/journey.ts";
+import { keepMembers } from "#tools/segments/refresh-segment.job.ts";
 import { asCampaign, messageValues } from "./messages.ts";
 
 /** A person reads no more. */
@@ -47,4 +48,34 @@ function messageWords(id: string, { allowed, blocked, estimated_cost }: Prefligh
   const { amount, currency } = estimated_cost ?? { amount: null, currency: null };
   const cost = amount === null ? "its cost is unknown" : `it costs ${amount} ${currency ?? ""}`.trim();
   return `Of these ${allowed} could get ${id}; ${excluded}; ${cost}.`;
+}
+
+/** The segments that players enter a draft by, or leave. */
+function entrySegments({ nodes }: Definition): string[] {
+  const ids = nodes.flatMap(({ type, config }) =>
+    type === "trigger" && (config.on === "segment_enter" || config.on === "segment_exit")
+      ? [config.segment_id]
+      : [],
+  );
+  return [...new Set(ids)].toSorted();
+}
+
+/**
+ * Locks the segments of a journey's draft. A refresh locks its segment before the journeys that begin with it, so a
+ * publishing does too: the two would wait for one another.
+ */
+export async function lockEntrySegments(context: Context, journeyId: string): Promise<void> {
+  const { sql, property } = context;
+  const { draft_definition } = await findJourney(context, journeyId);
+  await sql`
+    select from segments where property_id = ${property.id} and id = any(${entrySegments(draft_definition)}::uuid[])
+    order by id for no key update`;
+}
+
+/**
+ * Brings the members of the draft's segments up to date by the ways in that are open so far: a player who fits already
+ * does not enter the new version.
+ */
+export async function keepEntrants(context: Context, definition: Definition): Promise<void> {
+  for (const id of entrySegments(definition)) await keepMembers(context, id);
 }

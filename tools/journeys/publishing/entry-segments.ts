@@ -2,9 +2,6 @@ import { isUuid } from "#db/text.ts";
 import { Fault } from "#runtime/faults.ts";
 import { type Context, UNBOUNDED } from "#runtime/operation/context.ts";
 import { askBeforeMoving, isAsked } from "#tools/enrollments/ask.ts";
-import type { Definition } from "#tools/journeys/definition/definition.ts";
-import { findJourney } from "#tools/journeys/journey/journey.ts";
-import { keepMembers } from "#tools/segments/refresh-segment.job.ts";
 import { audienceOf } from "#tools/segments/rules/references.ts";
 
 /** Asks about changed segments by whose rules players enter an active journey. `ids`: of records that a call has changed. */
@@ -24,36 +21,6 @@ export async function askAboutEntries({ sql, property, ask }: Context, ids: stri
       reach: UNBOUNDED,
     });
   }
-}
-
-/** The segments that players enter a draft by, or leave. */
-function entrySegments({ nodes }: Definition): string[] {
-  const ids = nodes.flatMap(({ type, config }) =>
-    type === "trigger" && (config.on === "segment_enter" || config.on === "segment_exit")
-      ? [config.segment_id]
-      : [],
-  );
-  return [...new Set(ids)].toSorted();
-}
-
-/**
- * Locks the segments of a journey's draft. A refresh locks its segment before the journeys that begin with it, so a
- * publishing does too: the two would wait for one another.
- */
-export async function lockEntrySegments(context: Context, journeyId: string): Promise<void> {
-  const { sql, property } = context;
-  const { draft_definition } = await findJourney(context, journeyId);
-  await sql`
-    select from segments where property_id = ${property.id} and id = any(${entrySegments(draft_definition)}::uuid[])
-    order by id for no key update`;
-}
-
-/**
- * Brings the members of the draft's segments up to date by the ways in that are open so far: a player who fits already
- * does not enter the new version.
- */
-export async function keepEntrants(context: Context, definition: Definition): Promise<void> {
-  for (const id of entrySegments(definition)) await keepMembers(context, id);
 }
 
 interface Entry {

@@ -2,8 +2,7 @@ import { html } from "hono/html";
 import type { VoiceScript } from "#tools/voice/script.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { choosing, chosenIn, type Variants, withChosen } from "#transports/console/preview/chosen.ts";
-import { framed, type Preview, previewView } from "#transports/console/preview/message.ts";
-import { patiently } from "#transports/console/preview/patiently.ts";
+import { framed, type Preview, patiently, previewView } from "#transports/console/preview/message.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { lawOf } from "./calls.ts";
 

@@ -1,4 +1,6 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { html } from "hono/html";
+import { Fault } from "#runtime/faults.ts";
 import { term } from "#transports/console/terms.ts";
 import { chip } from "#transports/console/values.ts";
 import { count, inEnglish, say } from "#transports/console/words/say.ts";
@@ -95,4 +97,20 @@ function sizes({ bytes, links = [], segments = null, encoding, seconds = null }:
   const parts = segments === null ? "" : say().report.billedParts(count(segments), encoding ?? "");
   const checked = html`<details><summary>${say().report.linksChecked(count(links.length), refused.length > 0 ? html`, ${chip("refused")} ${refused.length}` : say().report.noneRefused)}</summary><ul>${links.map(({ url, ok }) => html`<li class="address">${url}${ok ? "" : html` ${chip("refused")} ${say().report.notHttps}`}</li>`)}</ul></details>`;
   return html`<div class="soft"><p>${size}.${cut}${parts}${length}</p>${links.length > 0 ? checked : ""}</div>`;
+}
+
+/** Milliseconds. A page with a frame, and the refresh of another one, render the same message at once. */
+const PAUSES = [250, 500, 1_000];
+
+/** Asks for a preview again where others of the property are rendering. Between two tries it holds no connection. */
+export async function patiently<T>(preview: () => Promise<T>): Promise<T> {
+  for (const milliseconds of PAUSES) {
+    try {
+      return await preview();
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== "unavailable") throw error;
+      await pause(milliseconds);
+    }
+  }
+  return preview();
 }

@@ -1,31 +1,66 @@
 import type { z } from "zod";
+import { briefly } from "#runtime/brief.ts";
 import { KINDS, kindOf, type NodeType } from "#tools/journeys/nodes/all.ts";
-import type { Node } from "./definition.ts";
+import { Definition, MOST_EDGES, MOST_NODES, Node } from "./definition.ts";
 import { type Graph, type Place, placeOf } from "./graph.ts";
 import { graphProblems, ownProblems, type Problem } from "./structure.ts";
 
 type Issues = z.core.ParsePayload["issues"];
 
+const text = { type: "string" };
+
 /**
- * Adds to a definition's faults of form, if it has any, those of its graph and of the nodes that can be read: the author
- * learns all of them at once. A definition without faults of form can be saved as a draft.
+ * The definition of a draft. To its faults of form, if it has any, come those of its graph and of the nodes that can be
+ * read: the author learns all of them at once. A definition without faults of form can be saved.
  */
-export function withGraphProblems(node: z.ZodType<Node>, most: { nodes: number; edges: number }) {
-  return ({ value, issues }: { value: unknown; issues: Issues }): void => {
-    if (issues.length === 0) return;
-    const given = listsIn(value);
-    if (!given || given.nodes.length > most.nodes || given.edges.length > most.edges) return;
-    const read = given.nodes.flatMap((one) => {
-      const parsed = node.safeParse(one);
-      return parsed.success ? [parsed.data] : [];
-    });
-    const ids = given.nodes.map(idOf);
-    const found = [...graphProblems(graphIn(given, read)), ...read.flatMap(ownProblems)];
-    for (const problem of found) {
-      const path = pathOf(problem, problem.node === null ? -1 : ids.lastIndexOf(problem.node));
-      issues.push({ code: "custom", path, message: problem.message, input: value });
-    }
-  };
+export const DraftDefinition = briefly(
+  Definition.superRefine((value: unknown, { issues }) => judge(value, issues), { when: () => true }).meta({
+    id: "JourneyDefinition",
+  }),
+  {
+    type: "object",
+    description: "Nodes and edges. The resource schema://journeys has each node's config, with an example",
+    required: ["nodes", "edges"],
+    properties: {
+      nodes: {
+        type: "array",
+        items: {
+          type: "object",
+          required: ["id", "type"],
+          properties: {
+            id: text,
+            type: { enum: Object.keys(KINDS) },
+            name: text,
+            config: { type: "object" },
+          },
+        },
+      },
+      edges: {
+        type: "array",
+        items: {
+          type: "object",
+          required: ["from", "to"],
+          properties: { from: text, to: text, label: text },
+        },
+      },
+    },
+  },
+);
+
+function judge(value: unknown, issues: Issues): void {
+  if (issues.length === 0) return;
+  const given = listsIn(value);
+  if (!given || given.nodes.length > MOST_NODES || given.edges.length > MOST_EDGES) return;
+  const read = given.nodes.flatMap((one) => {
+    const parsed = Node.safeParse(one);
+    return parsed.success ? [parsed.data] : [];
+  });
+  const ids = given.nodes.map(idOf);
+  const found = [...graphProblems(graphIn(given, read)), ...read.flatMap(ownProblems)];
+  for (const problem of found) {
+    const path = pathOf(problem, problem.node === null ? -1 : ids.lastIndexOf(problem.node));
+    issues.push({ code: "custom", path, message: problem.message, input: value });
+  }
 }
 
 interface Lists {
