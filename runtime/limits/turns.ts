@@ -89,6 +89,11 @@ export function stepped<T>(begin: () => Steps, now: () => T): T {
   return result.value as T;
 }
 
+/** Whether an error is the way out of work whose steps must run first: it is no fault of the work. */
+export function isUnfinished(error: unknown): boolean {
+  return unfinishedIn(error) !== null;
+}
+
 /** Those that wait may be wrapped in the errors of their field. */
 function unfinishedIn(error: unknown): Unfinished | null {
   if (error instanceof Unfinished) return error;

@@ -158,14 +158,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   "runtime/secrets": ["app-secret.ts", "links.ts", "sealing.ts", "signature.ts", "timed-links.ts"],
   "tools/templates/rendering": ["email-footer.ts", "email-template.ts", "liquid.ts", "player-fields.ts"],
   "tools/campaigns/approval": ["approve.ts", "hold.ts", "reach.ts", "state.ts", "words.ts"],
-  "tools/campaigns/preflight": [
-    "cost.ts",
-    "count.ts",
-    "preflight.ts",
-    "readiness.ts",
-    "sample.ts",
-    "shown.ts",
-  ],
+  "tools/campaigns/preflight": ["cost.ts", "count.ts", "preflight.ts", "readiness.ts", "sample.ts"],
   "tools/campaigns/campaign": [
     "ab-test.ts",
     "campaign.ts",

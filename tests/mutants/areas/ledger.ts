@@ -38,7 +38,10 @@ export const ledger: Area = {
       ["and s.lifted_at is null\n", "\n"],
       ["coalesce(max(at) < ", "coalesce(max(at) <= "],
       ["if (isEarlier && isProven) return;", "if (isEarlier) return;"],
-      ["order by c.player_id, c.occurred_at desc, c.id desc", "order by c.player_id, c.occurred_at, c.id"],
+      [
+        "order by c.player_id, c.occurred_at desc, c.consent_given",
+        "order by c.player_id, c.occurred_at, c.consent_given",
+      ],
       ["s.reason in ('unsubscribed', 'stop_keyword')", "s.reason in ('unsubscribed')"],
     ],
     "tools/consent/revoke.ts": [
@@ -54,7 +57,7 @@ export const ledger: Area = {
     ],
     "tools/consent/in-force.ts": [
       ["and c.action <> 'expired'", ""],
-      ["r.occurred_at desc, r.id desc`", "r.occurred_at, r.id`"],
+      ["r.occurred_at desc, r.consent_given, r.id desc`", "r.occurred_at, r.consent_given, r.id`"],
       ["r.refusals > 0,", "r.refusals < 0,"],
       ["when r.channel = 'voice' and r.refusals = 0", "when false"],
       ["filter (where not c.consent_given)", "filter (where c.consent_given)"],

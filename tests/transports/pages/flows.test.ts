@@ -13,7 +13,7 @@ import { FREE_PLAY } from "./casino.ts";
 /** A window of 640 × 960 at a zoom of 200 %, as the page sees it. */
 const ZOOMED = { width: 320, height: 480, dark: false };
 
-const browser: Browser | null = await openBrowser();
+const browser: Browser | null = await openBrowser({ notifications: true });
 let service: TestService;
 let place: Arcade;
 

@@ -9,7 +9,7 @@ import { FREE_PLAY } from "./casino.ts";
 import { readAloud } from "./read-aloud.ts";
 
 const PHONE = { width: 360, height: 780, dark: false };
-const browser: Browser | null = await openBrowser();
+const browser: Browser | null = await openBrowser({ notifications: true });
 let service: TestService;
 let place: Arcade;
 

@@ -1,5 +1,6 @@
 import { decodeHTML } from "entities";
 import { Fault, invalid, toFault } from "#runtime/faults.ts";
+import { isUnfinished } from "#runtime/limits/turns.ts";
 import type { Frame } from "./email-document.ts";
 import { type ParsedField, parseField, ranOutOfTime } from "./liquid.ts";
 import { plainText } from "./plain-text.ts";
@@ -175,7 +176,7 @@ function gathering(): Gathering {
       } catch (error) {
         const fault = toFault(error);
         // A part that ran out of time says nothing of the template, and the others would run out of it too.
-        if (fault.code !== "invalid" || ranOutOfTime(fault)) throw error;
+        if (fault.code !== "invalid" || ranOutOfTime(fault) || isUnfinished(error)) throw error;
         faults.push(fault);
         return undefined;
       }
