@@ -180,5 +180,6 @@ test.each(Array.from({ length: TOWNS }, (_, index) => index + 1))(
       await checkFigures(place, id);
     }
   },
+  // A town lives through weeks, step by step, which takes a busy machine ten times as long as an idle one.
   isFull ? 1_800_000 : 180_000,
 );

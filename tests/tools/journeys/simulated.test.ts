@@ -125,5 +125,6 @@ test.each(Array.from({ length: TOWNS }, (_, index) => index + 1))(
       expect(real.entries.length).toBeGreaterThan(PLAYERS / 2);
     }
   },
+  // A town lives through weeks, step by step, which takes a busy machine ten times as long as an idle one.
   isFull ? 1_800_000 : 180_000,
 );
