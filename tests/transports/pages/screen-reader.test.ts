@@ -183,7 +183,7 @@ const PAGES: Record<string, Reading> = {
   "a link that is not ours": { open: async () => `${service.baseUrl}/inbox/nothing` },
 };
 
-/** What changes from run to run. */
+/** The values that change from run to run. */
 const steady = (line: string) =>
   line
     .replace(/Game [0-9a-f-]{36}/g, "Autumn")
