@@ -53,7 +53,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "tools/templates/mjml": ["render.ts"],
   "tools/auth": ["reset-token.ts"],
   "tools/themes/logo": ["logo.ts"],
-  "tools/themes": ["look.ts", "paths.ts", "theme.ts"],
+  "tools/themes": ["theme.ts"],
   "tools/users": ["user.ts"],
   "tools/voice/law": ["law.ts"],
   "tools/voice/simulator": ["personas.ts", "simulate.ts"],
@@ -156,7 +156,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   "runtime/network": ["mail-domains.ts", "outgoing.ts", "public-address.ts", "retry-after.ts"],
   "runtime/secrets": ["app-secret.ts", "links.ts", "sealing.ts", "signature.ts", "timed-links.ts"],
-  "tools/templates/rendering": ["email-footer.ts", "email-template.ts", "liquid.ts", "player-fields.ts"],
+  "tools/templates/rendering": ["email-document.ts", "email-template.ts", "liquid.ts", "player-fields.ts"],
   "tools/campaigns/approval": ["approve.ts", "hold.ts", "reach.ts", "state.ts", "words.ts"],
   "tools/campaigns/preflight": ["cost.ts", "count.ts", "preflight.ts", "readiness.ts", "sample.ts"],
   "tools/campaigns/campaign": [

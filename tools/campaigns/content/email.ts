@@ -4,7 +4,7 @@ import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
 import { messageLinks, type PageLinks } from "#tools/player-links/links.ts";
 import { preferencesUrl } from "#tools/preferences/links.ts";
 import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
-import { withFooter } from "#tools/templates/rendering/email-footer.ts";
+import { withFooter } from "#tools/templates/rendering/email-document.ts";
 import {
   type CompiledEmail,
   compileEmail,
@@ -15,7 +15,7 @@ import {
 } from "#tools/templates/rendering/email-template.ts";
 import { parseField, SOURCE_CHARACTERS } from "#tools/templates/rendering/liquid.ts";
 import { completePlayer } from "#tools/templates/rendering/player-fields.ts";
-import { type Look, lookOf } from "#tools/themes/look.ts";
+import { type Look, lookOf } from "#tools/themes/theme.ts";
 import { markLinks } from "#tools/tracking/marks.ts";
 import { type Rewrite, trackMail } from "#tools/tracking/track-mail.ts";
 import {
