@@ -69,6 +69,6 @@ export const confirmations: Area = {
       ["if (moved === 0 || !isAsked(context.call)) return;", "if (!isAsked(context.call)) return;"],
       ["ask?.({ sentences: () => [sentence], reach: UNBOUNDED });", ""],
     ],
-    "tools/campaigns/approval/hold.ts": [["if (changes.length === 0) return false;", "return false;"]],
+    "tools/campaigns/approval/approve.ts": [["if (changes.length === 0) return false;", "return false;"]],
   },
 };

@@ -1,12 +1,19 @@
 import { toFault } from "#runtime/faults.ts";
 import { canonicalHash } from "#runtime/funnel/audit.ts";
-import { type Context, countsPeople, type Question } from "#runtime/operation/context.ts";
+import {
+  type Context,
+  countsPeople,
+  type Question,
+  type Reach,
+  type Tenant,
+} from "#runtime/operation/context.ts";
 import { hasOutgrown } from "#runtime/operation/property.ts";
 import { approvalOf, changesSince, factsOf, type Prints } from "#tools/approvals/approval.ts";
 import { listFacts } from "#tools/approvals/segment-facts.ts";
-import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
+import { type Campaign, changeStatus } from "#tools/campaigns/campaign/campaign.ts";
 import { countPlayers, hasAudience, referencesOf } from "#tools/campaigns/planning/audience.ts";
-import { reachOf } from "./reach.ts";
+import { estimatedCost, volumeOf } from "#tools/campaigns/preflight/cost.ts";
+import { checkReadiness } from "#tools/campaigns/preflight/readiness.ts";
 import { campaignPrints } from "./state.ts";
 
 /** A confirmed operation counts the audience again, which is linear in it. */
@@ -64,6 +71,35 @@ function nothingIfRefused(error: unknown) {
   return { segments: [] };
 }
 
+/** The reach of sending a campaign to `audience` players, or once it has started to those whose messages wait. */
+function reachOf(context: Context, campaign: Campaign, audience: number | null): Reach {
+  const players = async () =>
+    campaign.started_at === null ? audience : await countPending(context, campaign.id);
+  return {
+    audience,
+    players,
+    cost: async () => {
+      const messages = await players();
+      return messages === null ? null : priceOf(context, campaign, messages);
+    },
+  };
+}
+
+/** Messages that are planned and not sent. */
+export async function countPending({ sql, property }: Tenant, campaignId: string): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::int as count from campaign_sends
+    where property_id = ${property.id} and campaign_id = ${campaignId} and status in ('pending', 'deferred')`;
+  return row!.count;
+}
+
+/** At most: players whom the gate blocks cost nothing. */
+async function priceOf(context: Context, campaign: Campaign, messages: number): Promise<number | null> {
+  const { rendered } = await checkReadiness(context, campaign);
+  const { cost } = await estimatedCost(context, campaign, volumeOf(rendered, messages));
+  return cost === null ? 0 : cost.amount;
+}
+
 /**
  * The columns by which a campaign keeps what this call approves. A program is shown no number, and approves none, unless
  * the property limits it: then its audience may not grow above the limit later.
@@ -78,8 +114,19 @@ export function approving(context: Context, campaign: Campaign, { prints, count 
   return { approved: approvalOf(context, prints, { flags, count: shown }), approved_state: prints };
 }
 
+const MOST_CHARACTERS = 1000;
+
+/** Pauses a locked campaign that is not what was approved. Answers whether it did. */
+export async function holdIfChanged(context: Context, campaign: Campaign): Promise<boolean> {
+  const changes = await unapproved(context, campaign);
+  if (changes.length === 0) return false;
+  const status_reason = `changed since it was approved: ${changes.join(", ")}`.slice(0, MOST_CHARACTERS);
+  await changeStatus(context, campaign.id, "hold", { status_reason });
+  return true;
+}
+
 /** In words, how the campaign differs from what was approved: nothing may be sent then. */
-export async function unapproved(context: Context, campaign: Campaign): Promise<string[]> {
+async function unapproved(context: Context, campaign: Campaign): Promise<string[]> {
   // A journey's publishing was approved, and its messages never change.
   if (campaign.journey_id) return [];
   const { time: _, ...prints } = await campaignPrints(context, campaign);

@@ -1,8 +1,7 @@
 import type { EmailMessage } from "#runtime/channels/provider/channel.ts";
 import type { FaultDetail } from "#runtime/faults.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
-import { messageLinks, type PageLinks } from "#tools/player-links/links.ts";
-import { preferencesUrl } from "#tools/preferences/links.ts";
+import { messageLinks, type PageLinks, preferencesUrl } from "#tools/player-links/links.ts";
 import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
 import { withFooter } from "#tools/templates/rendering/email-document.ts";
 import {
