@@ -103,7 +103,6 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "error-code.ts",
     "group-commit.ts",
     "open.ts",
-    "pool.ts",
     "reading.ts",
     "settings.ts",
     "standby.ts",
@@ -332,7 +331,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   "transports/rest": [
     "file-links.ts",
     "job-rows.ts",
-    "response-format.ts",
+    "options.ts",
     "routes.ts",
     "upload-body.ts",
     "upload.ts",
