@@ -13,7 +13,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "runtime/masking": ["guessing.ts", "values.ts"],
   "runtime/telemetry": ["activity.ts", "metrics.ts", "queue-figures.ts"],
   "tools/approvals": ["approval.ts", "proposals.table.ts", "segment-facts.ts"],
-  "tools/campaigns/approval": ["approve.ts", "state.ts", "words.ts"],
+  "tools/campaigns/approval": ["approve.ts", "words.ts"],
   "tools/campaigns/pause": ["property-pause.ts"],
   "tools/compliance-controls": ["words.ts"],
   "tools/custom-fields": ["custom-fields.table.ts", "values.ts"],

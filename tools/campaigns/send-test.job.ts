@@ -12,7 +12,7 @@ import type { VendorChannel } from "#tools/providers/provider.ts";
 import { openRoutes, type Routes, verdictOn } from "#tools/providers/routes.ts";
 import { noteDevices } from "#tools/push-subscriptions/subscription.ts";
 import { openCalls } from "#tools/voice-calls/call.ts";
-import { contentHash } from "./approval/state.ts";
+import { contentHash } from "./approval/approve.ts";
 import { findCampaign } from "./campaign/campaign.ts";
 import { renderMessages } from "./content/render-messages.ts";
 import { recordOutcomes, untilRecorded } from "./delivery/record-outcomes.ts";
