@@ -12,7 +12,7 @@ import type { Job, JobContext, JobRuntime } from "#runtime/operation/job.ts";
 import { findCampaign } from "#tools/campaigns/campaign/campaign.ts";
 import type { Recipient } from "#tools/campaigns/content/content.ts";
 import { renderMessages } from "#tools/campaigns/content/render-messages.ts";
-import deliverCampaign from "#tools/campaigns/deliver-campaign.job.ts";
+import deliverCampaign from "#tools/campaigns/delivery/deliver-campaign.job.ts";
 import { recordOutcomes } from "#tools/campaigns/delivery/record-outcomes.ts";
 import { PARALLEL_BATCHES } from "#tools/campaigns/delivery/shift.ts";
 import planCampaign from "#tools/campaigns/plan-campaign.job.ts";

@@ -7,7 +7,7 @@ import { update } from "#runtime/operation/rows.ts";
 import { type AbResult, type AbTest, METRICS } from "./campaign/ab-test.ts";
 import { eventFields, findCampaign, nullIfDeleted, orFail } from "./campaign/campaign.ts";
 import campaigns from "./campaigns.table.ts";
-import deliverCampaign from "./deliver-campaign.job.ts";
+import deliverCampaign from "./delivery/deliver-campaign.job.ts";
 import { markConversions, markRedemptions } from "./stats/conversions.ts";
 
 const CHUNK = 10_000;

@@ -3,8 +3,8 @@ import type { Context } from "#runtime/operation/context.ts";
 import { job } from "#runtime/operation/job.ts";
 import { holdIfChanged } from "./approval/approve.ts";
 import { changeStatus, fail, findCampaign } from "./campaign/campaign.ts";
+import { lockPause } from "./campaign/property-pause.ts";
 import { lockTemplates } from "./content/content.ts";
-import { lockPause } from "./pause/property-pause.ts";
 import planCampaign from "./plan-campaign.job.ts";
 import { checkReadiness } from "./preflight/readiness.ts";
 

@@ -6,7 +6,7 @@ import { holdIfChanged } from "./approval/approve.ts";
 import { hasRest } from "./campaign/ab-test.ts";
 import { type Campaign, changeStatus, findCampaign, orFail } from "./campaign/campaign.ts";
 import chooseWinner from "./choose-winner.job.ts";
-import deliverCampaign from "./deliver-campaign.job.ts";
+import deliverCampaign from "./delivery/deliver-campaign.job.ts";
 import { finishIfDone } from "./delivery/finish.ts";
 import { emitPlannedSkips } from "./delivery/send-events.ts";
 import { plannedRules } from "./planning/audience.ts";

@@ -10,7 +10,7 @@ import {
 } from "./approval/approve.ts";
 import { resumingWords } from "./approval/words.ts";
 import { type Campaign, CampaignView, changeStatus, lockFor } from "./campaign/campaign.ts";
-import { lockPause, refusePaused } from "./pause/property-pause.ts";
+import { lockPause, refusePaused } from "./campaign/property-pause.ts";
 import planCampaign from "./plan-campaign.job.ts";
 import { Cost, estimatedCost, volumeOf } from "./preflight/cost.ts";
 import { checkReadiness } from "./preflight/readiness.ts";

@@ -3,7 +3,7 @@ import type { Sql } from "#db/database.ts";
 import { enqueue } from "#runtime/jobs/queue.ts";
 import { job } from "#runtime/operation/job.ts";
 import chooseWinner from "./choose-winner.job.ts";
-import deliverCampaign from "./deliver-campaign.job.ts";
+import deliverCampaign from "./delivery/deliver-campaign.job.ts";
 import fireCampaign from "./fire-campaign.job.ts";
 import planCampaign from "./plan-campaign.job.ts";
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
 import { tool } from "#runtime/operation/operation.ts";
-import { ShownMessage, shownTo } from "#tools/campaigns/delivery/shown.ts";
+import { ShownMessage, shownTo } from "#tools/campaigns/preview/shown.ts";
 import { findJourney } from "./journey/journey.ts";
 import { asCampaign, messageValues } from "./publishing/messages.ts";
 

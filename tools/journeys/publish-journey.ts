@@ -3,7 +3,7 @@ import { UNBOUNDED } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { update } from "#runtime/operation/rows.ts";
 import { listFacts } from "#tools/approvals/segment-facts.ts";
-import { lockPause, refusePaused } from "#tools/campaigns/pause/property-pause.ts";
+import { lockPause, refusePaused } from "#tools/campaigns/campaign/property-pause.ts";
 import { stepSoon } from "#tools/enrollments/jobs.ts";
 import { Problem } from "./definition/structure.ts";
 import { checkStatus, findJourney, JourneyView } from "./journey/journey.ts";

@@ -1,7 +1,7 @@
 import { toFault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type JobContext, job } from "#runtime/operation/job.ts";
-import { findPause } from "#tools/campaigns/pause/property-pause.ts";
+import { findPause } from "#tools/campaigns/campaign/property-pause.ts";
 import { STEP_JOURNEY, stepSoon } from "#tools/enrollments/jobs.ts";
 import { findJourney } from "./journey/journey.ts";
 import { pauseJourney } from "./pausing.ts";

@@ -4,7 +4,6 @@ export const claim: Area = {
   name: "claim",
   tests: [
     "tests/tools/campaigns/delivery",
-    "tests/tools/campaigns/deliver-campaign.test.ts",
     "tests/tools/campaigns/variants",
     "tests/tools/sms",
     "tests/tools/compliance/sends-under-way.test.ts",

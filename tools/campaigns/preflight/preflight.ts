@@ -4,7 +4,7 @@ import { timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Campaign, checkStatus } from "#tools/campaigns/campaign/campaign.ts";
 import { ticketWarnings } from "#tools/campaigns/campaign/game-ticket.ts";
-import { findPause, pauseWords } from "#tools/campaigns/pause/property-pause.ts";
+import { findPause, pauseWords } from "#tools/campaigns/campaign/property-pause.ts";
 import { NoConsent } from "#tools/campaigns/stats/answer.ts";
 import { Cost, estimatedCost, volumeOf } from "./cost.ts";
 import { countAudience } from "./count.ts";

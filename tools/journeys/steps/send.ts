@@ -1,7 +1,7 @@
 import { adHoc, cte, join, sql } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { findCampaign } from "#tools/campaigns/campaign/campaign.ts";
-import deliverCampaign from "#tools/campaigns/deliver-campaign.job.ts";
+import deliverCampaign from "#tools/campaigns/delivery/deliver-campaign.job.ts";
 import { plannedCtes } from "#tools/campaigns/planning/plan.ts";
 import { NOT_SENT, SENT } from "#tools/journeys/nodes/message.ts";
 import type { Moment } from "#tools/journeys/nodes/node.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { timestamp } from "#runtime/operation/columns.ts";
 import { tool } from "#runtime/operation/operation.ts";
-import { findCampaign } from "./campaign/campaign.ts";
-import { Hour, hoursOf } from "./stats/hours.ts";
+import { findCampaign } from "#tools/campaigns/campaign/campaign.ts";
+import { Hour, hoursOf } from "./hours.ts";
 
 export default tool({
   name: "campaign_hours",

@@ -4,6 +4,7 @@ import { Fault, type FaultDetail, invalid, one } from "#runtime/faults.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import type { Content, Recipient } from "#tools/campaigns/content/content.ts";
+import { LEAD_SECONDS } from "#tools/campaigns/delivery/claim.ts";
 import { compileContent } from "#tools/campaigns/preflight/readiness.ts";
 import { verdictsOn } from "#tools/compliance/verdicts.ts";
 import {
@@ -17,7 +18,6 @@ import type { VendorChannel } from "#tools/providers/provider.ts";
 import { devicesOf } from "#tools/push-subscriptions/subscription.ts";
 import { completePlayer, PLAYER_FIELDS } from "#tools/templates/rendering/player-fields.ts";
 import { longestCall, voiceLaws } from "#tools/voice/law/law.ts";
-import { LEAD_SECONDS } from "./claim.ts";
 
 /** The recipient of a test. `staff`: a user of the property; a player then only fills the message with values. */
 export interface TestRecipient {

@@ -2,11 +2,11 @@ import { z } from "zod";
 import { NIL_UUID } from "#db/types.ts";
 import { invalid } from "#runtime/faults.ts";
 import { tool } from "#runtime/operation/operation.ts";
+import { sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
+import { NoConsent } from "#tools/campaigns/stats/answer.ts";
 import { Condition, Group } from "#tools/segments/rules/compile.ts";
 import { MESSAGE_CHANNELS } from "#tools/templates/channels.ts";
-import { sendingChannel } from "./campaign/campaign.ts";
-import { countAudience } from "./preflight/count.ts";
-import { NoConsent } from "./stats/answer.ts";
+import { countAudience } from "./count.ts";
 
 const DEADLINE_MS = 30_000;
 const COUNT_FOR_MS = 15_000;

@@ -1,9 +1,9 @@
 import type { Fragment } from "#db/sql.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { job } from "#runtime/operation/job.ts";
+import { SETTLE_AFTER_SECONDS, SETTLE_SENDS, settleLater } from "#tools/campaigns/campaign/jobs.ts";
 import { refreshSoon } from "#tools/tracking/stats-refresh.ts";
-import { SETTLE_AFTER_SECONDS, SETTLE_SENDS, settleLater } from "./campaign/jobs.ts";
-import { emitSendEvents, withIds } from "./delivery/send-events.ts";
+import { emitSendEvents, withIds } from "./send-events.ts";
 
 /**
  * Fails sends that have had no outcome for a day. They may have arrived, so they are not sent again, and they count

@@ -1,10 +1,10 @@
 import type { Tenant } from "#runtime/operation/context.ts";
 import { job } from "#runtime/operation/job.ts";
+import { type Campaign, findCampaign, nullIfDeleted } from "#tools/campaigns/campaign/campaign.ts";
 import { REFRESH_EVERY, REFRESH_STATS } from "#tools/tracking/stats-refresh.ts";
-import { type Campaign, findCampaign, nullIfDeleted } from "./campaign/campaign.ts";
-import { markConversions, markRedemptions } from "./stats/conversions.ts";
-import { countHours, keepHours } from "./stats/hours.ts";
-import { COUNTED_ANEW, countSends, keepStats } from "./stats/stats.ts";
+import { markConversions, markRedemptions } from "./conversions.ts";
+import { countHours, keepHours } from "./hours.ts";
+import { COUNTED_ANEW, countSends, keepStats } from "./stats.ts";
 
 const SELDOM = 6 * 3600;
 // Bounces and complaints come for days.

@@ -3,14 +3,14 @@ import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { type JobContext, job } from "#runtime/operation/job.ts";
 import { update } from "#runtime/operation/rows.ts";
+import { type Campaign, findCampaign, orFail, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
+import campaigns from "#tools/campaigns/campaigns.table.ts";
+import cancelSends from "#tools/campaigns/cancel-sends.job.ts";
 import { stepSoon } from "#tools/enrollments/jobs.ts";
-import { type Campaign, findCampaign, orFail, sendingChannel } from "./campaign/campaign.ts";
-import campaigns from "./campaigns.table.ts";
-import cancelSends from "./cancel-sends.job.ts";
-import { type Delivery, openDelivery } from "./delivery/delivery.ts";
-import { secondsToNextClaim } from "./delivery/due-sends.ts";
-import { finishIfDone } from "./delivery/finish.ts";
-import { runShift } from "./delivery/shift.ts";
+import { type Delivery, openDelivery } from "./delivery.ts";
+import { secondsToNextClaim } from "./due-sends.ts";
+import { finishIfDone } from "./finish.ts";
+import { runShift } from "./shift.ts";
 
 // A campaign that gives way tries again after so many seconds.
 const GIVE_WAY_SECONDS = 2;

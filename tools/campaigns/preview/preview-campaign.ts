@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
-import { findCampaign } from "./campaign/campaign.ts";
-import { ShownMessage, shownTo } from "./delivery/shown.ts";
+import { findCampaign } from "#tools/campaigns/campaign/campaign.ts";
+import { ShownMessage, shownTo } from "./shown.ts";
 
 export default tool({
   name: "preview_campaign",

@@ -3,6 +3,12 @@ import { assignments } from "#db/sql.ts";
 import type { Messages, SendOutcome } from "#runtime/channels/provider/channel.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { type JobContext, job } from "#runtime/operation/job.ts";
+import { contentHash } from "#tools/campaigns/approval/approve.ts";
+import { findCampaign } from "#tools/campaigns/campaign/campaign.ts";
+import { lockPause, pauseWords } from "#tools/campaigns/campaign/property-pause.ts";
+import { renderMessages } from "#tools/campaigns/content/render-messages.ts";
+import { recordOutcomes, untilRecorded } from "#tools/campaigns/delivery/record-outcomes.ts";
+import { notReady } from "#tools/campaigns/preflight/readiness.ts";
 import { STARTED_WITHIN_MS } from "#tools/compliance/sends-under-way.ts";
 import { storeMessages } from "#tools/mailbox/store-messages.ts";
 import { unsubscribeLinks } from "#tools/player-links/links.ts";
@@ -12,13 +18,7 @@ import type { VendorChannel } from "#tools/providers/provider.ts";
 import { openRoutes, type Routes, verdictOn } from "#tools/providers/routes.ts";
 import { noteDevices } from "#tools/push-subscriptions/subscription.ts";
 import { openCalls } from "#tools/voice-calls/call.ts";
-import { contentHash } from "./approval/approve.ts";
-import { findCampaign } from "./campaign/campaign.ts";
-import { renderMessages } from "./content/render-messages.ts";
-import { recordOutcomes, untilRecorded } from "./delivery/record-outcomes.ts";
-import { reasonsAgainst, recipientOf, testContent, testedVariant, valuesFor } from "./delivery/test-send.ts";
-import { lockPause, pauseWords } from "./pause/property-pause.ts";
-import { notReady } from "./preflight/readiness.ts";
+import { reasonsAgainst, recipientOf, testContent, testedVariant, valuesFor } from "./test-send.ts";
 
 type Input = z.output<typeof Input>;
 const Input = z.object({

@@ -1,18 +1,12 @@
 import { randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
-import { contentHash } from "./approval/approve.ts";
-import { findCampaign } from "./campaign/campaign.ts";
-import {
-  assertAllowed,
-  recipientOf,
-  shownAddress,
-  testContent,
-  testedVariant,
-} from "./delivery/test-send.ts";
-import { lockPause, refusePaused } from "./pause/property-pause.ts";
-import { notReady } from "./preflight/readiness.ts";
+import { contentHash } from "#tools/campaigns/approval/approve.ts";
+import { findCampaign } from "#tools/campaigns/campaign/campaign.ts";
+import { lockPause, refusePaused } from "#tools/campaigns/campaign/property-pause.ts";
+import { notReady } from "#tools/campaigns/preflight/readiness.ts";
 import sendTest from "./send-test.job.ts";
+import { assertAllowed, recipientOf, shownAddress, testContent, testedVariant } from "./test-send.ts";
 
 export default tool({
   name: "send_test_message",

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { CATALOG } from "#tools/catalog.ts";
-import { onceOverMcp } from "../../support/operation-calls.ts";
-import { newScenario, type Scenario } from "../../support/scenario.ts";
-import { startService, type TestService } from "../../support/service.ts";
+import { onceOverMcp } from "../../../support/operation-calls.ts";
+import { newScenario, type Scenario } from "../../../support/scenario.ts";
+import { startService, type TestService } from "../../../support/service.ts";
 
 let service: TestService;
 let scenario: Scenario;

@@ -3,8 +3,8 @@ import { z } from "zod";
 import { timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
-import { changeStatus } from "./campaign/campaign.ts";
-import { lockPause } from "./pause/property-pause.ts";
+import { changeStatus } from "#tools/campaigns/campaign/campaign.ts";
+import { lockPause } from "#tools/campaigns/campaign/property-pause.ts";
 
 export default tool({
   name: "pause_all_sending",

@@ -3,6 +3,8 @@ import { NIL_UUID } from "#db/types.ts";
 import { invalid } from "#runtime/faults.ts";
 import { inTurns } from "#runtime/limits/turns.ts";
 import { tool } from "#runtime/operation/operation.ts";
+import { findCampaign } from "#tools/campaigns/campaign/campaign.ts";
+import { compileContent, notReady } from "#tools/campaigns/preflight/readiness.ts";
 import { keywordsOf } from "#tools/sms/keywords.ts";
 import { completePlayer } from "#tools/templates/rendering/player-fields.ts";
 import { stopReader } from "#tools/voice/engine/heard.ts";
@@ -10,8 +12,6 @@ import { type CallOutcome, OUTCOMES } from "#tools/voice/engine/outcomes.ts";
 import { TranscriptLine } from "#tools/voice/engine/transcript.ts";
 import { PERSONAS, type Persona } from "#tools/voice/simulator/personas.ts";
 import { simulateCall } from "#tools/voice/simulator/simulate.ts";
-import { findCampaign } from "./campaign/campaign.ts";
-import { compileContent, notReady } from "./preflight/readiness.ts";
 
 export default tool({
   name: "rehearse_voice_call",

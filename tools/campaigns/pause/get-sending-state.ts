@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { timestamp } from "#runtime/operation/columns.ts";
 import { tool } from "#runtime/operation/operation.ts";
-import { findPause } from "./pause/property-pause.ts";
+import { findPause } from "#tools/campaigns/campaign/property-pause.ts";
 
 export default tool({
   name: "get_sending_state",

@@ -5,12 +5,12 @@ import { enqueue } from "#runtime/jobs/queue.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { renderMessages } from "#tools/campaigns/content/render-messages.ts";
 import { recoverSends } from "#tools/campaigns/delivery/repeats.ts";
-import settleSends from "#tools/campaigns/settle-sends.job.ts";
+import settleSends from "#tools/campaigns/delivery/settle-sends.job.ts";
 import { parseField } from "#tools/templates/rendering/liquid.ts";
-import { Killed, loseWorker, vendor } from "../../support/job-runner.ts";
-import { openProvider } from "../../support/provider.ts";
-import { newScenario, type Scenario, scenarioIn } from "../../support/scenario.ts";
-import { startService, type TestService } from "../../support/service.ts";
+import { Killed, loseWorker, vendor } from "../../../support/job-runner.ts";
+import { openProvider } from "../../../support/provider.ts";
+import { newScenario, type Scenario, scenarioIn } from "../../../support/scenario.ts";
+import { startService, type TestService } from "../../../support/service.ts";
 
 let service: TestService;
 let scenario: Scenario;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { loseWorker, vendor } from "../../support/job-runner.ts";
-import { newScenario, type Scenario } from "../../support/scenario.ts";
-import { startService, type TestService } from "../../support/service.ts";
+import { loseWorker, vendor } from "../../../support/job-runner.ts";
+import { newScenario, type Scenario } from "../../../support/scenario.ts";
+import { startService, type TestService } from "../../../support/service.ts";
 
 let service: TestService;
 let scenario: Scenario;

@@ -2,11 +2,11 @@ import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
 import type { Context, Reach } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
-import { holdIfChanged } from "./approval/approve.ts";
-import { changeStatus, findCampaign } from "./campaign/campaign.ts";
-import fireCampaign from "./fire-campaign.job.ts";
-import { lockPause, type PropertyPause } from "./pause/property-pause.ts";
-import planCampaign from "./plan-campaign.job.ts";
+import { holdIfChanged } from "#tools/campaigns/approval/approve.ts";
+import { changeStatus, findCampaign } from "#tools/campaigns/campaign/campaign.ts";
+import { lockPause, type PropertyPause } from "#tools/campaigns/campaign/property-pause.ts";
+import fireCampaign from "#tools/campaigns/fire-campaign.job.ts";
+import planCampaign from "#tools/campaigns/plan-campaign.job.ts";
 
 const MOST_NAMED = 20;
 

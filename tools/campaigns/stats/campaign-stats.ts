@@ -2,10 +2,10 @@ import { z } from "zod";
 import { invalid } from "#runtime/faults.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
 import { tool } from "#runtime/operation/operation.ts";
-import { findCampaign } from "./campaign/campaign.ts";
-import { STATUSES } from "./campaign/columns.ts";
-import { CampaignStats } from "./stats/answer.ts";
-import { countSends, keptStats } from "./stats/stats.ts";
+import { findCampaign } from "#tools/campaigns/campaign/campaign.ts";
+import { STATUSES } from "#tools/campaigns/campaign/columns.ts";
+import { CampaignStats } from "./answer.ts";
+import { countSends, keptStats } from "./stats.ts";
 
 export default tool({
   name: "campaign_stats",
