@@ -9,7 +9,7 @@ import { mailServer, webhookReceiver } from "../support/servers/receivers.ts";
 import { startService, type TestService } from "../support/service.ts";
 
 const CONSENT = {
-  consentSource: "club desk",
+  consentSource: "players club",
   consentText: "I agree to receive offers.",
   consentVersion: "1",
 };
@@ -109,7 +109,7 @@ async function mainJob(run: Run, round: string) {
   return campaign.id as string;
 }
 
-/** What must be true afterwards, whichever face did it. */
+/** The state afterwards, the same for every face. */
 async function expectDelivered(campaignId: string, round: string) {
   const stats = await service.post("/api/functions/campaign-stats", {
     campaignId,

@@ -17,10 +17,10 @@ export const EXAMPLE_SCRIPT: VoiceScript = {
       ],
       on_silence: "goodbye",
     },
-    { id: "details", say: "It waits for you at the club desk until Sunday evening.", next: "goodbye" },
+    { id: "details", say: "It waits for you at the players club until Sunday evening.", next: "goodbye" },
     { id: "goodbye", say: "Thank you, and good luck." },
   ],
-  on_voicemail: "You have free play this weekend. It waits for you at the club desk.",
+  on_voicemail: "You have free play this weekend. It waits for you at the players club.",
 };
 
 const CALL = {

@@ -17,7 +17,7 @@ export const CAMPAIGN_EXAMPLES = {
     name: "Birthday",
     channel: "email",
     subject: 'Happy birthday, {{ first_name | default: "friend" }}',
-    html: "<p>Your gift waits at the club desk.</p>",
+    html: "<p>Your gift waits at the players club.</p>",
   },
   update_template: { id: exampleId("templates"), subject: "Your birthday gift waits" },
   list_campaigns: { filters: { "status.in": "(draft,scheduled)" }, order: "created_at.desc", limit: 5 },

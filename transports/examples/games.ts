@@ -56,7 +56,7 @@ export const GAME_EXAMPLES = {
   enter_game_free: { ...game, ...player },
   claim_game_prize: { ...play, ...player },
   clear_tax_form: play,
-  redeem_prize: { code: "7KQ2-M4XD-9RTB", redeemedBy: "Kim", redeemedWhere: "Club desk" },
+  redeem_prize: { code: "7KQ2-M4XD-9RTB", redeemedBy: "Kim", redeemedWhere: "Players club" },
   void_game_play: { ...play, reason: "The machine was faulty", dry_run: true },
   create_share_link: { ...player, network: "whatsapp", contentType: "game", contentId: game.gameId },
   record_referral: { shareId: exampleId("social_shares"), ...player },

@@ -10,7 +10,7 @@ export const PLATFORM_EXAMPLES = {
     csv: "Club No,Email,Tier,Opt in\nP30001,lee.park@example.com,Gold,yes\n",
     mapping: { "Club No": "player_id", Email: "email", Tier: "tier", "Opt in": "consent.email" },
     consent: {
-      consentSource: "club desk",
+      consentSource: "players club",
       consentVersion: "2026-01",
       consentText: "I agree to receive offers from Demo Casino Resort.",
     },

@@ -45,7 +45,7 @@ async function person(fields: Fields = {}) {
   };
 }
 
-const evidence = { consentSource: "club desk", consentText: "I agree to offers" };
+const evidence = { consentSource: "players club", consentText: "I agree to offers" };
 const later = () => new Date().toISOString();
 
 describe("the specification's minimal call", () => {

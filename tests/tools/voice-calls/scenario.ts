@@ -13,7 +13,7 @@ export const SCRIPT = {
         { keys: "2", phrases: ["no"], next: "goodbye" },
       ],
     },
-    { id: "details", say: "It waits for you at the club desk.", next: "goodbye" },
+    { id: "details", say: "It waits for you at the players club.", next: "goodbye" },
     { id: "goodbye", say: "Thank you, and good luck." },
   ],
   on_voicemail: "You have free play this weekend.",
@@ -46,7 +46,7 @@ export function callsIn(scenario: Scenario) {
         channel: "voice",
         consentGiven: true,
         consentLevel: "express_written",
-        consentSource: "club desk",
+        consentSource: "players club",
         consentText: "I agree to automated calls from Casino LLC.",
       });
       return id;

@@ -78,7 +78,7 @@ async function importFile(page: Page): Promise<void> {
   await page.getByLabel("Card").selectOption("tier");
   await page.getByLabel("Visits theo").selectOption("adt");
   await page.getByLabel("Opt in").selectOption("consent.email");
-  await page.getByLabel("Source").fill("club desk");
+  await page.getByLabel("Source").fill("players club");
   await page.getByLabel("Version of the text").fill("1");
   await picture(page, "afternoon-mapping");
   await page.getByRole("button", { name: "Dry run" }).click();

@@ -137,7 +137,7 @@ const FLOWS: Record<string, Flow> = {
     steps: ["Ana, $25 free play is yours", "Pin", "Archive", "Archived", "Move to inbox"],
     end: "Nothing is archived",
   },
-  "claiming a prize": { open: won, steps: ["Claim the prize"], end: "Show this code at the club desk" },
+  "claiming a prize": { open: won, steps: ["Claim the prize"], end: "Show this code at the players club" },
   "reading the rules and checking a draw": {
     open: won,
     steps: ["Check this draw", "Back to the play", "Rules and odds", "Autumn at the river", "All games"],

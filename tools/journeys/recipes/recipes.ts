@@ -168,7 +168,11 @@ function birthday({ days_before }: z.output<typeof Birthday>): Draft {
           config: { on: "date_field", field: "birth_date", offset_days: -days_before, time: "09:00" },
         },
         morning("morning"),
-        email("gift", "Your birthday gift", "Your birthday is near. A gift waits for you at the club desk."),
+        email(
+          "gift",
+          "Your birthday gift",
+          "Your birthday is near. A gift waits for you at the players club.",
+        ),
         end("completed"),
       ],
       edges: chain("birthday", "morning", "gift", "end"),

@@ -76,7 +76,7 @@ export const zh: Words = {
   push_unsupported: "此浏览器无法显示通知。请用其他浏览器打开链接。",
   push_failed: "操作失败，请一分钟后重试。",
   push_noscript: "开启通知需要浏览器启用 JavaScript。",
-  push_barred: "无法开启通知。详情请咨询俱乐部柜台。",
+  push_barred: "无法开启通知。详情请咨询会员服务台。",
   shared: "{name}的一位玩家与您分享了此内容。",
   share_game: "{name}的一款游戏。",
   share_over: "此游戏目前未开放。",

@@ -21,7 +21,7 @@ export async function prepareCalls({ db }: Service, propertyId: string, run: Run
       channel: "voice",
       consentGiven: true,
       consentLevel: "express_written",
-      consentSource: "club desk",
+      consentSource: "players club",
       consentVersion: "2026-01",
       consentText:
         "I agree to automated calls with offers from Demo Casino Resort LLC. I need not agree to buy anything.",

@@ -107,7 +107,7 @@ async function createDemo(service: Service, catalog: Catalog, idle: () => Promis
     csv: demoPlayers(PLAYERS, new Date()),
     mapping: { email_opt_in: "consent.email", sms_opt_in: "consent.sms" },
     consent: {
-      consentSource: "club desk",
+      consentSource: "players club",
       consentVersion: "2026-01",
       consentText: "I agree to receive offers from Demo Casino Resort.",
     },

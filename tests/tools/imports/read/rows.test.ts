@@ -273,7 +273,7 @@ test("an import turns no consent on by itself; with its evidence each grant is i
   await imports.run({ csv, mapping });
   const refused = { email: false };
   expect((await imports.players()).map((player) => player.consents)).toEqual([{}, refused, {}, {}]);
-  const consent = { consentSource: "club desk", consentText: "I agree", occurred_at_column: "When" };
+  const consent = { consentSource: "players club", consentText: "I agree", occurred_at_column: "When" };
   const { errors } = await imports.run({ csv, mapping, consent });
   expect(codes(errors)).toEqual([[4, "type_mismatch"]]);
   expect((await imports.players()).map((player) => player.consents)).toEqual([
@@ -288,7 +288,7 @@ test("an import turns no consent on by itself; with its evidence each grant is i
       record_hash = ${recordHash("consent_records", "c")}
         and detail_hash = ${detailHash("consent_records", "c")} as intact
     from consent_records c
-    where c.property_id = ${imports.service.tenant.id} and consent_source = 'club desk' order by occurred_at`,
+    where c.property_id = ${imports.service.tenant.id} and consent_source = 'players club' order by occurred_at`,
   );
   expect(records.map(({ intact }) => intact)).toEqual([true]);
   expect(records[0]).toMatchObject({

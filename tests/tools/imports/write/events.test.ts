@@ -13,7 +13,7 @@ interface Stored {
 }
 
 const mapping = { opt: "consent.email" };
-const consent = { consentSource: "club desk", consentText: "I agree", consentVersion: "1" };
+const consent = { consentSource: "players club", consentText: "I agree", consentVersion: "1" };
 
 const listen = () =>
   imports.as(
@@ -47,7 +47,7 @@ test("an import emits what single calls emit: each player's change, tier, consen
   const [v1] = await imports.players();
   expect(made[0]!.data.object).toMatchObject({
     ...{ player_id: v1!.id, channel: "email", action: "granted" },
-    ...{ consent_source: "club desk", consent_version: "1", occurred_at: expect.any(String) },
+    ...{ consent_source: "players club", consent_version: "1", occurred_at: expect.any(String) },
   });
   const second = "player_id,tier,first_name\nV1,Platinum,Ann\nV2,Gold,\n";
   const changed = await eventsOf({ csv: second });

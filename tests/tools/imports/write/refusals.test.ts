@@ -15,7 +15,7 @@ beforeEach(() =>
 );
 
 const mapping = { email_opt_in: "consent.email" };
-const consent = { consentSource: "club desk", consentText: "I agree", consentVersion: "1" };
+const consent = { consentSource: "players club", consentText: "I agree", consentVersion: "1" };
 const HEADER = "player_id,email,email_opt_in";
 
 const reasonsOf = async (email: string): Promise<string[]> => {
@@ -51,7 +51,7 @@ test("a no takes the yes of an earlier file back, without any evidence, and a re
   expect(await reasonsOf("t1@example.com")).toEqual(["no_consent"]);
   const [granted, denied, ...more] = await ledger("T1");
   expect(more).toEqual([]);
-  expect(granted).toMatchObject({ action: "granted", ...{ consent_source: "club desk" } });
+  expect(granted).toMatchObject({ action: "granted", ...{ consent_source: "players club" } });
   expect(denied).toMatchObject({
     ...{ action: "denied", consent_source: null, consent_text: null, collection_method: "import" },
     ...{ actor_type: "api_key", intact: true, address_hash: expect.stringMatching(/^[0-9a-f]{64}$/) },
@@ -66,7 +66,7 @@ test("a dated no is written once, with its evidence, and yields to a later yes",
   const csv = `${HEADER},at\nU1,u1@example.com,no,2026-02-01\n`;
   for (const _ of [1, 2]) await imports.run({ csv, mapping, consent: dated });
   expect(await ledger("U1")).toMatchObject([
-    { action: "denied", consent_source: "club desk", consent_text: "I agree", consent_version: "1" },
+    { action: "denied", consent_source: "players club", consent_text: "I agree", consent_version: "1" },
   ]);
   const say = (word: string, at: string) =>
     imports.run({ csv: `${HEADER},at\nU1,u1@example.com,${word},${at}\n`, mapping, consent: dated });
@@ -289,7 +289,7 @@ test("endpoints hear of each new refusal as consent.denied, and of no repeated o
     data: {
       object: {
         ...{ id: expect.any(String), channel: "email", action: "denied", occurred_at: expect.any(String) },
-        ...{ consent_source: "club desk", consent_version: "1" },
+        ...{ consent_source: "players club", consent_version: "1" },
       },
     },
   });
