@@ -135,7 +135,7 @@ export class Fault extends Error {
   }
 }
 
-/** The same refusal, by a call that has written nothing that must not stay: its transaction commits. */
+/** The same refusal, by a call whose writes stay: its transaction commits. */
 export function committing(fault: Fault): Fault {
   const { code, message, details, retryAfter, cause } = fault;
   const more = { ...(details && { details }), ...(retryAfter !== undefined && { retryAfter }) };

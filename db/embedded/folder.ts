@@ -54,7 +54,7 @@ export async function openDataDir(dataDir: string): Promise<string> {
   return folder;
 }
 
-/** Makes a folder and its parents. Node's own `recursive` tries without end where one cannot be made, as in /proc. */
+/** Makes a folder and its parents. Node's own `recursive` tries forever in a place such as /proc, where a folder cannot be made. */
 async function makeFolder(path: string): Promise<void> {
   if (await exists(path)) return;
   if (dirname(path) !== path) await makeFolder(dirname(path));

@@ -7,7 +7,7 @@ export interface Query {
   select: string[] | null;
   /** All of them hold. */
   where: Filter[];
-  /** Ends with the id. */
+  /** The last column is the id. */
   order: Order[];
   limit: number;
   offset: number;

@@ -102,9 +102,9 @@ interface Words {
 const PLAYERS: Words = {
   // The whole audience counts, and the gate may leave some of it out.
   known: (amount) => `It reaches up to ${amount} player${amount === "1" ? "" : "s"}`,
-  unknown: "How many players it reaches is not known",
+  unknown: "The number of its players is not known",
 };
-const COST: Words = { known: (amount) => `It costs ${amount}`, unknown: "What it costs is not known" };
+const COST: Words = { known: (amount) => `It costs ${amount}`, unknown: "Its cost is not known" };
 
 function exceeding(most: number | null, amount: number | null, used: number, words: Words): string[] {
   if (most === null) return [];

@@ -96,7 +96,7 @@ export function rateLimiter(options: { db: Database; now: () => number; log: Log
       const used = counter?.window === window ? counter.shared + counter.own : 0;
       return { ...allowanceAt(used, window, limit), remaining: Math.max(0, limit - used) };
     },
-    /** Returns one that was taken, while its window lasts. */
+    /** Gives a taken request back, while its window lasts. */
     giveBack: (bucket: string, taken: Allowance): void => {
       const counter = counters.get(bucket);
       if (taken.allowed && counter?.window === taken.reset - WINDOW) counter.own--;

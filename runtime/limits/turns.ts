@@ -204,7 +204,7 @@ function endTurn(property: string, used: number): void {
   startNext();
 }
 
-/** Starts the first that waits and whose property does not rest; or comes back at the end of the first rest. */
+/** Starts the first waiting part whose property does not rest. If all rest, it looks again at the end of the first rest. */
 function startNext(): void {
   if (busy || waiting.length === 0) return;
   const next = waiting.find(({ property }) => restOf(property) === 0);

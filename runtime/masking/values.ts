@@ -46,7 +46,7 @@ export function maskedValue(value: unknown, field = "", written = false): unknow
   return maskedRecord(value, written);
 }
 
-/** Nobody knows what people say in a call: only our fixed sentences stay. */
+/** People may say anything in a call, so only our fixed sentences stay. */
 function maskedLine(line: unknown): unknown {
   if (typeof line !== "object" || line === null) return "•••";
   const isFixed = "fixed" in line && line.fixed !== null;

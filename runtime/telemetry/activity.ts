@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomBytes } from "node:crypto";
 
-/** One request or job, with its W3C trace context. What it learns of itself goes into its line of the log. */
+/** One request or job, with its W3C trace context. Its fields go into its line of the log. */
 export interface Activity {
   /** 32 hexadecimal digits, the same from a request over its jobs to the calls of vendors. */
   readonly traceId: string;

@@ -122,7 +122,7 @@ interface Shift {
   after?: string;
 }
 
-/** What a delivery has left to the next job; what it would try again in a while, because of a pause, is tried at once. */
+/** The work that a delivery has left to the next job. A later attempt, because of a pause, is made at once. */
 async function nextShift(owner: postgres.Sql): Promise<Shift | undefined> {
   await owner`update campaign_sends set scheduled_for = null where status = 'pending' and scheduled_for is not null`;
   const [row] = await owner<{ input: Shift }[]>`

@@ -15,7 +15,7 @@ export default async function bench(report: Report): Promise<void> {
       gate: () => load(gate, "/api/nothing", { headers }),
       hono: () => load(hono, "/nothing", { headers }),
     });
-    // What is promised is the CPU time; how many requests that leaves depends on the machine.
+    // The promise is about CPU time: the number of requests depends on the machine.
     report({ ...speedFigure("S4 gate alone / bare hono route", rounds, ["gate", "hono"], 0), goal: "none" });
     const [ours, peer] = [cpuOf(rounds, "gate")!, cpuOf(rounds, "hono")!];
     report({

@@ -94,7 +94,7 @@ function same(what: string, ours: string, peers: string): void {
   if (!some || some !== others) throw new Error(`the control moved: ${what} finds other players`);
 }
 
-/** What keyset paging gives at a place, walked to in the largest pages. */
+/** The page at a position by keyset paging, reached in the largest pages. */
 async function cursorAt(service: Peer, bench: BenchProperty, place: number): Promise<string> {
   let cursor = "";
   for (let at = 0; at < place; at += 1000) {

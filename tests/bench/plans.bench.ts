@@ -11,7 +11,7 @@ const PLAYERS = Number(process.env.BENCH_ROWS ?? 1_000_000);
 const OTHERS = 100;
 const EACH = 1_000;
 
-/** What people ask a player list for, and the most rows that PostgreSQL may touch to answer it. */
+/** Usual requests to a list of players, and the most rows that PostgreSQL may touch for each. */
 const USUAL: [string, string, number][] = [
   ["the newest page", "order=created_at.desc", 60],
   ["by player_id", "player_id.eq=P-777777", 10],

@@ -42,7 +42,7 @@ const LATENCIES = 50;
 /** A control whose slowest and fastest rounds differ by more than this has moved, and its figure is void. */
 const STEADY = 1.5;
 
-/** What graphile-worker does best with depends on the machine: each is run, and the best one is the peer. */
+/** The best settings of graphile-worker depend on the machine: each is run, and the best one is the peer. */
 const DRAINING = [
   { concurrentJobs: 10, size: 500 },
   { concurrentJobs: 4, size: 500 },

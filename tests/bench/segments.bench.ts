@@ -97,7 +97,7 @@ async function previewed(service: Peer, { property, key }: BenchProperty): Promi
   return { seconds, count, shown: sample.map(({ id }) => id).join() };
 }
 
-/** What a preview sends to PostgreSQL: the counting, and the ten that it shows. */
+/** The statements of a preview: the count, and the ten players that it shows. */
 async function statementsOf({ sql, property }: BenchProperty, rules: Group): Promise<string[]> {
   const caught: string[] = [];
   const ask = (...query: [TemplateStringsArray]) => sql(...query);

@@ -32,7 +32,7 @@ export default async function bench(report: Report): Promise<void> {
       met: ours <= MOST_SECONDS,
     });
   } finally {
-    // What a failed start has left running is taken over, and ended.
+    // The server of a failed start is taken over, and ended.
     await (await startEmbedded({ dataDir: folder })).stop();
     await rm(folder, { recursive: true, force: true });
   }

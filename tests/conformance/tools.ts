@@ -56,7 +56,7 @@ const completes = (text: string) =>
     maxTokens: 50,
   });
 
-/** What the client says that it can do. */
+/** The capabilities of the client, by its own word. */
 function ableTo({ mcpReq }: ServerContext): ClientCapabilities {
   const envelope: Record<string, unknown> | undefined = mcpReq.envelope;
   return (envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? {}) as ClientCapabilities;
@@ -75,7 +75,7 @@ async function stateOf(context: ServerContext): Promise<Record<string, unknown> 
 
 const Accepted = z.looseObject({ action: z.literal("accept"), content: z.record(z.string(), z.unknown()) });
 
-/** What the person has filled in, where they have. */
+/** The person's entries, where there are any. */
 export function filledIn({ mcpReq }: ServerContext, key: string, field: string): unknown {
   return Accepted.safeParse(mcpReq.inputResponses?.[key]).data?.content[field];
 }
@@ -281,7 +281,7 @@ export const STREAMING: ReadonlySet<string> = new Set(
   Object.keys(FIXTURES).filter((name) => FIXTURES[name]?.streaming),
 );
 
-/** What a fixture answers in the place of the pipeline's own words; its structured content stays. */
+/** A fixture's answer in place of the pipeline's own words. Its structured content stays. */
 export async function present(name: string, result: Answer, context: ServerContext): Promise<Answer> {
   const { greeting } = (result.structuredContent ?? {}) as { greeting?: string };
   if (greeting) return { ...result, ...says(greeting) };

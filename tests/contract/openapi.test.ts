@@ -142,7 +142,7 @@ test("every route under /api is described, and nothing is described that is not 
     );
     // It answers every method itself.
     answered.push("POST /api/mcp");
-    // What describes the others, by standards of its own.
+    // Documents about the other routes, by standards of their own.
     const documents = ["GET /api/openapi.json", "GET /api/mcp/server-card"];
     expect(answered.filter((route) => !described.includes(route) && !documents.includes(route))).toEqual([]);
     expect(described.filter((route) => !answered.includes(route))).toEqual([]);

@@ -93,7 +93,7 @@ test("what the driver still sends after a connection broke is not committed by w
   const broken = db.asProperty(PROPERTY, async (sql, last) => {
     await sql`select 1`;
     last(asTheyAre, sql`select pg_sleep(30)`);
-    // What follows a statement that is new to the connection waits in the driver.
+    // A statement behind one that is new to the connection waits in the driver.
     last(asTheyAre, sql`select ${randomUUID()}::uuid as new_to_the_connection`);
   });
   const behind = db.asProperty(PROPERTY, async (sql) => {

@@ -93,7 +93,7 @@ export async function statsOf(
   ).body;
 }
 
-/** What the sums of a finished campaign must be, however it was sent. */
+/** The sums of a finished campaign, the same for every way of sending. */
 export function statsProblems(
   // biome-ignore lint/suspicious/noExplicitAny: a fault reads what it expects
   stats: any,

@@ -125,7 +125,7 @@ async function judgesKeys({ name, service, scenario, time }: Asked) {
   };
 }
 
-/** What bars a player for five more minutes, and what has barred them until a minute ago. */
+/** A bar of a player that lasts five more minutes, and one that ended a minute ago. */
 async function judgesLists({ name, service, scenario, time }: Asked) {
   const post = (path: string, body: object) => must(service, scenario.key, "POST", path, { body });
   const matched = async (email: string, seconds: number) => {

@@ -8,7 +8,7 @@ const LIMIT = 100;
 /** Requests a second to each process, for so many seconds. */
 const RATE = 60;
 const SECONDS = 4;
-/** What a process may have let pass untold while the other one used up the budget: a twentieth of what was left. */
+/** The requests that one process may let pass while the other one uses up the budget: a twentieth of the rest. */
 const UNTOLD = LIMIT / 20;
 
 const fault: Fault = async (report, { rounds }) => {

@@ -13,7 +13,7 @@ const fault: Fault = async (report, { rounds }) => {
 export default fault;
 
 /**
- * Clients on kept connections, in turn to both processes, half of them writing. What counts as failed: any answer
+ * Clients on kept connections, in turn to both processes, half of them writing. These count as failed: any answer
  * but 200 and 201, and any connection that ends under a request, whether or not the service had read it. Not
  * failed is a new connection that is refused: nothing was sent on it, and a balancer takes the other process.
  */

@@ -4,7 +4,7 @@ import { type Fault, type Outcome, problemsOf, repeats, seconds } from "./suppor
 import { openInstallation } from "./support/installation.ts";
 import { openScenario } from "./support/scenario.ts";
 
-/** What one process hands over at most at once: 8 messages on each of 5 connections. */
+/** The most messages that one process hands over at once: 8 on each of 5 connections. */
 const IN_FLIGHT = 40;
 
 const fault: Fault = async (report, { rounds, long }) => {

@@ -58,7 +58,7 @@ async function stopped(extent: { players: number; stops: number }): Promise<Outc
       const [row] = await scenario.sql`select status from campaigns where id = ${campaign.id}`;
       return row!.status === "sent";
     });
-    // What answers a STOP is no marketing.
+    // The answer to a STOP is not marketing.
     const offers = vendor.texts.filter(({ body }) => body.startsWith("Double points."));
     const reached = new Set(offers.map(({ to }) => to));
     const late = offers.map(({ to, at }) => at - (answers.get(to) ?? Number.POSITIVE_INFINITY));

@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import { CURRENT_VERSION } from "#runtime/versions.ts";
 import type { Answer } from "./service.ts";
 
-/** What every response under /api carries, whatever it says. */
+/** The headers of every response under /api. */
 export function expectFrame({ headers, status, body }: Answer, about: string): void {
   expect(headers.get("API-Version"), about).toBe(CURRENT_VERSION);
   for (const name of ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"]) {

@@ -1,4 +1,4 @@
-/** Milliseconds of this thread's processor that something takes. What else the machine does is not in it. */
+/** Milliseconds of the processor that this thread takes for the work, without the work of others. */
 export async function workOf(doing: () => unknown): Promise<number> {
   const before = process.threadCpuUsage();
   await doing();

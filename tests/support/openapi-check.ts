@@ -53,8 +53,8 @@ const places = Object.keys(document.paths).map((path) => ({
 const compiled = new Map<Schema, ValidateFunction>();
 
 /**
- * How an answer differs from what the OpenAPI document says of it; null when it does not. What comes without a header
- * that asks for another shape is the first that the document has. Of `select` the columns are the asker's own.
+ * The difference between an answer and the OpenAPI document; null where there is none. Without a header that asks for
+ * another shape, the first one of the document counts. Of `select` the columns are the asker's own.
  */
 export function undescribed(exchange: Exchange): string | null {
   const { method, path, status, contentType, body } = exchange;

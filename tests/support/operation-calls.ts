@@ -73,7 +73,7 @@ export function overRest(
   return service.request("GET", `${address}${query.size > 0 ? `?${query}` : ""}`, { headers });
 }
 
-/** What a tool answered, or the protocol's own error. */
+/** A tool's answer, or the protocol's own error. */
 export interface Told {
   isError: boolean;
   data: Record<string, unknown>;

@@ -21,7 +21,7 @@ export interface Constraint {
   target: string | null;
   targetColumns: string[];
   definition: string;
-  /** What a foreign key does when its target goes: a no action, r restrict, c cascade, n set null, d default. */
+  /** The action of a foreign key when its target goes: a no action, r restrict, c cascade, n set null, d default. */
   onDelete: string;
 }
 
@@ -126,7 +126,7 @@ export async function schemaTexts(admin: Admin): Promise<Map<string, string>> {
   );
 }
 
-/** What every tenant's table holds of a property, as one hash a table. */
+/** The rows of a property in every tenant's table, as one hash a table. */
 export async function fingerprints(admin: Admin, property: string): Promise<Record<string, string>> {
   const hashes: Record<string, string> = {};
   for (const table of tenantTables(await columnsIn(admin))) {

@@ -18,7 +18,7 @@ export function textOf(path: string): string {
   return readFileSync(new URL(path, ROOT), "utf8");
 }
 
-/** What a file imports, as it is written: static, dynamic and re-exported. */
+/** The imports of a file, as they are written: static, dynamic and re-exported. */
 export function importsOf(path: string): string[] {
   const pattern = /(?:\bfrom\s*|\bimport\s*\(?\s*)"([^"]+)"/g;
   return [...textOf(path).matchAll(pattern)].map(([, specifier]) => specifier!);

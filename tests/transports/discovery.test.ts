@@ -10,7 +10,7 @@ afterAll(() => service?.stop());
 
 const NOBODY = { "X-Api-Key": null };
 
-/** What a client that was refused is led to: the metadata, which must be of the resource that it asked (RFC 9728). */
+/** A refused client is led to the metadata, which must be of the requested resource (RFC 9728). */
 async function resourceAfter(method: string, path: string, headers: Record<string, string | null> = NOBODY) {
   const refused = await service.request(method, path, { headers });
   expect(refused.status).toBe(401);

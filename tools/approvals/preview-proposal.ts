@@ -34,7 +34,7 @@ export default tool({
         "The answer of preview_campaign or preview_journey_message after the call; null where it has no message, or is not waiting",
       ),
     sentences: z.array(z.string()).describe("The preview of now in words"),
-    stale: z.array(z.string()).describe("What has changed since it was proposed: it cannot be approved then"),
+    stale: z.array(z.string()).describe("Its changes since it was proposed: with one it cannot be approved"),
     needs_another: z.boolean().describe("true: under four eyes another person must approve it, not you"),
   }),
   faults: ["not_found"],

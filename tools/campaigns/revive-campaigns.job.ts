@@ -16,8 +16,8 @@ interface Stranded {
 }
 
 /**
- * Gives a campaign that is due or under way its job again where none is left: it died with its workers, and nobody
- * else would go on. Both jobs begin where the last one stopped. Wakes the job of a campaign whose last waiting messages
+ * Gives a campaign that is due or under way its job again after the job has died with its workers. Otherwise the
+ * campaign would stand still. Both jobs begin where the last one stopped. Wakes the job of a campaign whose last waiting messages
  * were cancelled: it would wait for their time before it says that the campaign is sent.
  */
 export default job({

@@ -16,7 +16,7 @@ const columns = {
     z
       .enum(Object.keys(CAPPED_CHANNELS) as CappedChannel[])
       .default("any")
-      .describe("What is counted: one channel, phone (sms and voice together), or any"),
+      .describe("The counted messages: of one channel, of phone (sms and voice together), or of any"),
   ),
   tag: writable(
     z.string().trim().min(1).max(100).nullish().describe("Only campaigns with this tag. Default: all"),

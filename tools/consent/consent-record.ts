@@ -94,7 +94,7 @@ async function checkGrant(context: Context, grant: Grant): Promise<void> {
   }
   const refusal = await standingRefusal(context, playerId, channel, occurredAt);
   if (!refusal) return askAgent(context, grant);
-  // An address that is barred stays so by a consent that lifts nothing: one without a source, or from before.
+  // A consent without a source, or from before the refusal, leaves the address barred.
   const lifts = consentSource !== undefined && (occurredAt === undefined || refusal.isEarlier);
   if (!refusal.isWord && !lifts) return askAgent(context, grant);
   checkLifts(refusal, channel, hasEvidence(grant) && consentLevel !== "implied");

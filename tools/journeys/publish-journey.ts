@@ -58,7 +58,7 @@ export default tool({
     success: z.literal(true),
     journey: JourneyView,
     version: z.int(),
-    inside: Inside.describe("What becomes of the players inside"),
+    inside: Inside.describe("The fates of the players inside"),
     samples: z
       .array(Sample)
       .describe("Up to three of the players inside for each fate; empty where nobody is inside"),

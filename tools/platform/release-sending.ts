@@ -61,7 +61,7 @@ export default tool({
       known_until.push(await knownUntil(sql, property));
     }
     const jobs = await waitingJobs(sql);
-    const sentence = `This lets messages go again from a database that was restored or cloned, on ${held.held_since}: those of ${campaigns.length} campaigns, and ${jobs.reduce((sum, { count }) => sum + count, 0)} other jobs. What the original has sent or heard since is missing here. It cannot be undone.`;
+    const sentence = `This lets messages go again from a database that was restored or cloned, on ${held.held_since}: those of ${campaigns.length} campaigns, and ${jobs.reduce((sum, { count }) => sum + count, 0)} other jobs. Messages and answers of the original since then are missing here. It cannot be undone.`;
     ask?.({ state: JSON.stringify([held, campaigns.map(({ id }) => id)]), sentences: () => [sentence] });
     await sql`
       update installation set identity = database_identity(), held_identity = null, held_since = null,

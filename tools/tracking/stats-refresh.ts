@@ -13,7 +13,7 @@ export const REFRESH_EVERY = 15;
 const COUNTED_A_SECOND = 20_000;
 const MOST_REMEMBERED = 10_000;
 
-/** When this process may request each campaign's next count: a thousand clicks request one. */
+/** The time at which this process may next request a campaign's count: a thousand clicks make one request. */
 const nextRequestAt = new Map<string, number>();
 
 /** Requests new counts of the campaigns. A larger campaign waits longer. */

@@ -121,7 +121,7 @@ function weighed(known: {
   return { result: "unknown", risk: domain === "mx" ? "low" : "unknown" };
 }
 
-/** A vendor's word that a mailbox is there is proof; that it knows nothing is none. */
+/** A vendor's word that a mailbox is there, or is not there, is proof. Its "unknown" is not. */
 function deliverableBy(mailbox: Mailbox | null): boolean | null {
   if (mailbox?.result === "deliverable") return true;
   return mailbox?.result === "undeliverable" ? false : null;

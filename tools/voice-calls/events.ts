@@ -2,7 +2,7 @@ import { sql } from "#db/sql.ts";
 import { emitMany } from "#runtime/funnel/outbox.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 
-/** Emits an event about each of these calls, if an endpoint subscribes to it. What was said stays in the call. */
+/** Emits an event about each of these calls, if an endpoint subscribes to it. The spoken words stay in the call. */
 export async function emitCallEvents(
   { sql: transaction, property }: Tenant,
   event: "campaign.call_answered" | "campaign.call_completed" | "campaign.call_unknown",

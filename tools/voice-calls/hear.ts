@@ -24,8 +24,8 @@ export interface Reply {
 const NOTHING: Reply = { say: [], act: "none", notices: [] };
 
 /**
- * The next step of a live call. What was heard, what is said and what follows from it are stored before the caller says
- * a word: a stop is in force before the call ends. A call that is over says nothing any more.
+ * The next step of a live call. The heard words, the answer and its effects are stored before the caller says a word: a
+ * stop is in force before the call ends. A call that is over says nothing any more.
  */
 export async function hear(
   context: Context,

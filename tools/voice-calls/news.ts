@@ -82,7 +82,7 @@ async function learn(
   const moves = isFirst || (call.status === "ringing" && next === "in_progress");
   const isNewlyAnswered = state === "answered" && moves;
   const answered = state === "answered" || answeredBy !== undefined || lines.length > 0;
-  // Late news that nobody answered tells no length of a call that is over.
+  // Late news of an unanswered call says nothing about the length of one that is over.
   const isLength = state === "ended" && (call.status !== "ended" || result === "completed");
   const length = isLength ? (seconds ?? null) : null;
   await sql`

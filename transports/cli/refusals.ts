@@ -4,7 +4,7 @@ import type { Operation } from "#runtime/operation/operation.ts";
 import { flagOf } from "./arguments.ts";
 import { inCommands } from "./program.ts";
 
-/** A message of which the field is the subject. */
+/** A message whose subject is the field. */
 const PREDICATE = /^(is|are|must|needs?|has|have|holds?|names|takes|cannot|belongs|contains|contradicts) /;
 
 /** A refusal for people: with flags in place of fields, and commands in place of tools. */

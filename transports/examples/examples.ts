@@ -15,8 +15,8 @@ const EXAMPLES: Readonly<Record<string, object>> = {
 };
 
 /**
- * An input of the operation that works in the demo, for its descriptions; a test runs every one. What reaches people
- * or cannot be taken back is a dry run there.
+ * An input of the operation that works in the demo, for its descriptions; a test runs every one. A call that reaches
+ * people or cannot be taken back is a dry run there.
  */
 export function exampleOf(operation: Operation): Record<string, unknown> {
   const { name, property, input } = operation;

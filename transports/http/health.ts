@@ -20,7 +20,7 @@ const LOOPBACK = /^(?:127\.|::1$|::ffff:127\.)/;
 
 export interface Health {
   ready(): Promise<Readiness>;
-  /** In the text form of Prometheus. */
+  /** The metrics in the text form of Prometheus. */
   metrics(): Promise<string>;
 }
 

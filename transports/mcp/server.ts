@@ -78,7 +78,7 @@ export function serverMaker(
     cacheHints: Object.fromEntries(
       LISTS.map((method) => [method, { ttlMs: LIST_TTL, cacheScope: "private" as const }]),
     ),
-    instructions: `Player marketing for one casino property: ${domains.map(({ title }) => title).join(", ")}. The property follows from your key. Lists page with cursor. Give every write an idempotency_key. What reaches people, cannot be taken back or weakens a protection is shown first; the same call with its confirm_token does it. Read docs://guide first.`,
+    instructions: `Player marketing for one casino property: ${domains.map(({ title }) => title).join(", ")}. The property follows from your key. Lists page with cursor. Give every write an idempotency_key. A call that reaches people, cannot be taken back or weakens a protection is shown first; the same call with its confirm_token does it. Read docs://guide first.`,
   };
   const viewOptions = { ...options, capabilities: { ...capabilities, extensions: { [APPS]: {} } } };
   const modernOptions = { ...options, capabilities: { ...capabilities, ...MODERN_CAPABILITIES } };

@@ -9,7 +9,7 @@ The same operations are tools for AI agents at \`/api/mcp\`, and commands of the
 2. Press **Authorize**, and paste the key into *apiKey*. The browser keeps it for this page.
 3. Open *List players*, press **Execute**.
 
-The examples are about the demo property, and work there as they stand. What reaches people or cannot be taken back is a dry run in its example: \`"dry_run": true\` says what would happen, and changes nothing.
+The examples are about the demo property, and work there as they stand. The example of a call that reaches people or cannot be taken back is a dry run: \`"dry_run": true\` says what would happen, and changes nothing.
 
 \`\`\`sh
 curl -H "X-Api-Key: $API_KEY" '${baseUrl}/api/players?tier.eq=Gold&limit=3'

@@ -16,8 +16,8 @@ const POLICY_VIOLATION = 1008;
 const FAILED = 1011;
 
 /**
- * Speaks with one WebSocket until the call is over, one thing after another. A WebSocket that has not opened the call
- * tells nothing about it.
+ * Speaks with one WebSocket until the call is over, one thing after another. Only the WebSocket that has
+ * opened the call is heard about it.
  */
 export function converse(service: Service, line: Line, socket: WebSocket, pace: CallPace): void {
   const { log } = service;

@@ -181,7 +181,7 @@ function judged({ status, headers, snippet }: OutgoingAnswer): Omit<Answer, "dev
   return { is: status >= 500 ? "failing" : "refused", code, message };
 }
 
-/** Without an answer the push service may have the message, unless no connection was made. */
+/** A push service that was reached may have the message, also where it gave no answer. */
 function unanswered(error: unknown): Omit<Answer, "device"> {
   const { message } = error instanceof Error ? error : new Error(String(error));
   const refusal = [error, error instanceof Error ? error.cause : null].find(

@@ -101,7 +101,7 @@ function instructions(given: RelaySettings, { callbackUrl, message }: Call): str
   const expires = Math.ceil(Date.now() / 1000 + ringSeconds + mostSeconds + QUEUED_SECONDS);
   const address = `${callbackUrl.replace(/^http/, "ws")}/${message.id}/${relayToken(given, message.id, expires)}`;
   const { language } = message.script;
-  // Telnyx has no attribute that reports the person's words while we speak and does not stop us.
+  // At Telnyx we hear the person's words while we speak only if they may stop us.
   const attributes =
     given.carrier === "twilio"
       ? `language="${LANGUAGES[language]}" interruptible="none" preemptible="false" reportInputDuringAgentSpeech="any"`

@@ -52,7 +52,7 @@ interface Bad {
   headers?: Record<string, string>;
 }
 
-/** What is wrong with the answer to a request that is bad; null when nothing is. */
+/** The fault of an answer to a bad request; null for a good answer. */
 async function flaw({ operation, method, path, body, headers = {} }: Bad): Promise<string | null> {
   asked++;
   const signed = operation.access !== "property" && !("Authorization" in headers || "X-Api-Key" in headers);

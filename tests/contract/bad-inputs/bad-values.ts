@@ -6,7 +6,7 @@ import { NOWHERE, schemaOf } from "../../support/operation-calls.ts";
 
 const long = "x".repeat(20_000);
 
-/** What no field takes for what it is, or few do: as JSON text, because not all of it can be a value of ours. */
+/** Values that few fields take, or none. As JSON text, because JavaScript cannot hold all of them. */
 const VALUES = [
   ...[null, true, -1, 0.5, 2 ** 53, -1e308, 4_294_967_296].map((value) => JSON.stringify(value)),
   ...["1e999", "-1e999", '{"__proto__":{"a":1}}', '{"constructor":{"prototype":{}}}'],

@@ -125,7 +125,7 @@ const comparable = (said: Said): Said => {
   return JSON.parse(text) as Said;
 };
 
-/** What reads first, before anything has changed that it lists; what takes away last, and the keys of all sessions. */
+/** Reading operations run first, before their lists change. Removals run last, and the keys of all sessions. */
 const turnOf = ({ name, effect }: Operation) =>
   name === "rotate_signing_key" ? 3 : effect === "destroy" ? 2 : effect === "read" ? 0 : 1;
 
@@ -137,7 +137,7 @@ test("what a person does who has signed in, every face says and does the same, o
     if (rest.code !== null) refused.push(operation.name);
     if (rest.code === "internal") told.push(`${operation.name}: internal`);
     for (const [index, [face, by]] of FACES.entries()) {
-      // Whoever works on the machine is no user.
+      // A person on the machine is not a user.
       if (operation.name === "me" && by === byCli) continue;
       const [here, there] = apart(rest, comparable(await by(operation, places[index + 1]!)));
       if (here !== there) told.push(`${operation.name}: …${here}, and by ${face} …${there}`);

@@ -10,13 +10,13 @@ export interface Twin {
   planted: Planted;
 }
 
-/** What a face has answered: its data, or the words of a refusal. */
+/** A face's answer: its data, or the words of a refusal. */
 export interface Said {
   code: string | null;
   data: unknown;
 }
 
-/** What a command has printed. */
+/** The output of a command. */
 export function printed(operation: Operation, { exit, stdout, stderr }: Printed): Said {
   if (exit > 2 || stdout === "") throw new Error(`${operation.name}: ${stderr}`);
   if (exit === 0 && operation.file) return { code: null, data: stdout };
@@ -24,7 +24,7 @@ export function printed(operation: Operation, { exit, stdout, stderr }: Printed)
   return exit > 0 ? { code: data.code, data: data.error } : { code: null, data };
 }
 
-/** What is each record's own taken out: ids, times, what was planted at random, by which face it came and from whom. */
+/** The answer without the parts of each record alone: ids, times, planted random values, its face and its actor. */
 export function masked(said: Said): Said {
   const text = JSON.stringify(said)
     .replace(/[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/g, "<id>")

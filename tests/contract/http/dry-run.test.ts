@@ -26,7 +26,7 @@ const TRIED = [...CATALOG.operations.values()].filter(canBeTried);
 /** Counts and times that every request leaves, whatever it does. */
 const BOOKS = new Set(["api_key_uses", "rate_windows", "sessions", "scheduler_ticks"]);
 
-/** What every table of the database holds, as one hash a table. */
+/** The content of every table of the database, as one hash a table. */
 async function everything(): Promise<Record<string, string>> {
   const tables = await admin<{ name: string }[]>`
     select relname as name from pg_class where relkind in ('r', 'p') and relnamespace = 'public'::regnamespace

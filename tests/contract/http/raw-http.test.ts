@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-/** What every answer under /api is, whoever gave it: JSON, with the version and the rate limit. */
+/** Every answer under /api is JSON with the version and the rate limit, from whatever layer. */
 function expectWhole(answer: string, status: number | number[], about: string): string {
   const [head = "", body = ""] = answer.split("\r\n\r\n");
   expect([status].flat(), `${about}: ${answer.slice(0, 200)}`).toContain(

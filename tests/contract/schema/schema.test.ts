@@ -70,7 +70,7 @@ function checkedWords(table: string, column: string): string[] | undefined {
 
 const isList = (definition: string) => /= (?:ANY|')/.test(definition) && !/\b(?:AND|OR)\b/.test(definition);
 
-/** Whose words are the adapters that stand, of which there are more with each vendor. */
+/** The columns whose words are the adapters of vendors: each vendor adds one. */
 const ADAPTERS = ["message_providers.channel", "message_providers.kind"];
 
 test("the words of every column that has few are those that its CHECK allows", () => {

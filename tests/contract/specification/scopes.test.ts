@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-/** What each endpoint is declared to need, in the tables of the part Endpoints; and what it answers to no input. */
+/** The scope of each endpoint in the tables of the part Endpoints, and its answer to no input. */
 const READ = [
   ["GET", "/api/players", 200],
   ["GET", `/api/players/${NOWHERE}`, 404],

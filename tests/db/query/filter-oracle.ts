@@ -129,7 +129,7 @@ function operandText({ operator, operand }: One, nested: boolean): string {
   return operator === "in" ? `(${items})` : `{${items}}`;
 }
 
-/** What the filter says of the player, read row by row. */
+/** The verdict of the filter on the player, read row by row. */
 export function holds(filter: One | Several, player: Player): Truth {
   const truth = "logic" in filter ? joined(filter, player) : judged(filter, player);
   return filter.not && truth !== null ? !truth : truth;

@@ -7,7 +7,7 @@ export interface Answer {
   headers: Headers;
 }
 
-/** A request with a key, if there is one. What is no string goes as JSON. */
+/** A request with a key, if there is one. Any body but a string goes as JSON. */
 export async function send(
   { baseUrl }: Pick<ServiceProcess, "baseUrl">,
   key: string,

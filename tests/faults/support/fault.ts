@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 
-/** What must be 0 after every fault. */
+/** Each must be 0 after every fault. */
 export interface Ledger {
   /** Intended, and not there. */
   lost: number;
@@ -14,7 +14,7 @@ export interface Outcome {
   ledger: Ledger;
   /** Every other expectation that was not met, in words. */
   problems: string[];
-  /** What happened, with its numbers. */
+  /** The events, with their numbers. */
   about: string;
 }
 

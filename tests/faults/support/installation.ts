@@ -40,7 +40,7 @@ export async function openEmbeddedInstallation(
       return url;
     },
     clear: async () => {
-      // Whatever was left behind is taken over, and ended.
+      // A server that was left behind is taken over, and ended.
       await (await startEmbedded({ dataDir: folder })).stop();
       // Started as root, the database's files may lie outside of the folder.
       const home = await realpath(join(folder, "postgres"));

@@ -15,7 +15,7 @@ export interface ServiceProcess {
   kill(): Promise<void>;
   /** Asks it to stop; answers its exit code. */
   terminate(): Promise<number | null>;
-  /** What it wrote for people and into its log. */
+  /** Its lines for people and for its log. */
   output(): string;
 }
 

@@ -23,7 +23,7 @@ export interface Scenario {
   endpoint(url: string, options?: { asleep: boolean }): Promise<{ secret: string }>;
   /** A campaign to everyone, not sent yet. */
   campaign(fields?: { ab_test: object }): Promise<string>;
-  /** What the rival has that it should not have. */
+  /** Rows that the rival should not have. */
   foreign(): Promise<number>;
   close(): Promise<void>;
 }

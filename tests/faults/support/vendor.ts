@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 
-/** What it does to a message that it hears of for the first time. */
+/** Its answer to a message that is new to it. */
 const TROUBLES = ["refused", "lost", "taken", "silent", "cut"] as const;
 type Trouble = (typeof TROUBLES)[number];
 
@@ -16,7 +16,7 @@ const TOLERANCE = 50;
 
 export interface Vendor {
   url: string;
-  /** Whom it took a message for, once for each key. */
+  /** The receivers of the messages that it took, once for each key. */
   accepted(): string[];
   /** How often each trouble was made, and it said when to come back. */
   made: Map<Trouble | "busy", number>;

@@ -49,7 +49,7 @@ async function send(name: Name, more: object = {}, given = message) {
   return outcome!;
 }
 
-/** What the vendor was sent: its headers and its body. */
+/** The request to the vendor: its headers and its body. */
 async function sent(name: Name, more: object = {}, given = message) {
   const { promise, resolve } = Promise.withResolvers<{ headers: Headers; body: Record<string, unknown> }>();
   server.use(

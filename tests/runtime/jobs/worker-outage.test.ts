@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-/** What a restart of the database does to its clients: every connection is cut. */
+/** Cuts every connection, as a restart of the database does. */
 async function cutAllConnections() {
   const admin = postgres(fixture.url, { max: 1 });
   await admin`
@@ -81,7 +81,7 @@ test("five restarts in a row lose no job, and a listener that was cut hears agai
       interval: 2,
     });
   }
-  // What a cut left in nobody's hands comes back with its lease.
+  // A job that a cut left without a worker comes back with its lease.
   await vi.waitFor(() => expect(ran.size).toBe(400), 30_000);
   await workers[0]!.idle();
   expect(await fixture.rows()).toEqual([]);
@@ -155,7 +155,7 @@ test("an outage is one line in the log, and its end another, however many tries 
   const count = (words: string) => lines.filter((line) => line.includes(words)).length;
   const worker = await fixture.worker([testJob("outage")], { db: { ...db, asSystem }, log });
   for (const outage of [1, 2, 3]) {
-    // What is still answered would be its end: it begins between two statements.
+    // A statement that is still answered would be its end: it begins between two statements.
     while (state.running > 0) await new Promise((resolve) => setImmediate(resolve));
     Object.assign(state, { down: true, refused: 0 });
     await vi.waitFor(() => expect(state.refused).toBeGreaterThan(2), 10_000);

@@ -1,7 +1,7 @@
 import { createSocket, type RemoteInfo } from "node:dgram";
 import { once } from "node:events";
 
-/** What a name has: mail servers, an IPv4 address, or nothing at all. `silent` is never answered. */
+/** The records of a name: mail servers, an IPv4 address, or none. `silent` is never answered. */
 export interface Zone {
   mx?: string[];
   a?: string;
@@ -26,7 +26,7 @@ export async function dnsServer(zones: Record<string, Zone>) {
   await once(socket, "listening");
   return {
     address: `127.0.0.1:${socket.address().port}`,
-    /** What was asked, in order. */
+    /** The questions, in order. */
     asked,
     zones,
     stop: async () => {

@@ -22,7 +22,7 @@ const BARE: Readonly<Record<string, string>> = {
 
 const QUERIES = new Set(["SelectStmt", "InsertStmt", "UpdateStmt", "DeleteStmt"]);
 
-/** All nodes below, from the outside in. What `enter` refuses is found, and nothing inside it. */
+/** All nodes below, from the outside in. A node that `enter` refuses is found, and nothing inside it. */
 export function* nodesIn(value: unknown, enter: (found: Found) => boolean = () => true): Generator<Found> {
   if (Array.isArray(value)) {
     for (const one of value) yield* nodesIn(one, enter);

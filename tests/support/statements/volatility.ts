@@ -28,7 +28,7 @@ export function hasColumn(value: unknown, facts: SchemaFacts): boolean {
   return columnsIn(value).some((name) => facts.columns.has(name));
 }
 
-/** What a refusal calls the node. */
+/** The name of the node in a refusal. */
 export function nameOf({ type, fields }: Found): string {
   if (type === "FuncCall") return `${namesIn(fields.funcname).at(-1)}()`;
   if (type === "TypeCast") return `a cast to ${namesIn(fieldsOf(fields.typeName).names).at(-1)}`;

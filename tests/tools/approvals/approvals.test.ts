@@ -234,7 +234,7 @@ describe("a call above the limit", () => {
     const provider = { name: "Dear", channel: "email", kind: "smtp", is_default: true, allows_gaming: true };
     const credentials = { host: "localhost", port: 2525 };
     const { id } = await service.call("create_message_provider", { ...provider, credentials }, other.id);
-    expect((await send()).body.error).toContain("What it costs is not known.");
+    expect((await send()).body.error).toContain("Its cost is not known.");
     const price = { unit_price: 200, price_currency: "USD" };
     await service.call("update_message_provider", { id, ...price }, other.id);
     expect((await send()).body.error).toContain("It costs 200.");

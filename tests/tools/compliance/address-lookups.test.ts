@@ -7,7 +7,7 @@ import { applyConsequences } from "#tools/providers/bounce-limits.ts";
 import { scenarioIn } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
 
-// Who is looked for by an address is found by the index of hashes, however many others the property has.
+// A search for an address uses the index of hashes, however many players the property has.
 
 const MANY = 20_000;
 const FEW = 100;

@@ -20,7 +20,7 @@ afterAll(() => fixture.close());
 
 class Undo extends Error {}
 
-/** What a campaign of each channel could be addressed to. */
+/** The addresses that a campaign of each channel could have. */
 const REACHED = [
   ["email", EMAILS],
   ["sms", PHONES],

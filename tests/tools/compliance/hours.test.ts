@@ -65,7 +65,7 @@ interface Grid {
   next: (number | null)[];
 }
 
-/** What the SQL says of places at `count` moments from `from` on, `step` apart. */
+/** The answers of the SQL about places at `count` moments from `from` on, `step` apart. */
 async function grid(
   places: Whereabouts[],
   from: number,
@@ -244,7 +244,7 @@ test("of several rules that close a place, one that skips is enough", async () =
 });
 
 test.each([
-  // What is given, the zones, the region.
+  // The given fields, the zones, the region.
   [{ timezone: "Asia/Tokyo", state: "FL", phone: "+13055550100" }, "Asia/Tokyo", "US-FL"],
   [{ state: "NV", phone: null }, "America/Denver America/Los_Angeles", "US-NV"],
   [{ state: "nevada", postal_code: "89109" }, "America/Los_Angeles", "US-NV"],

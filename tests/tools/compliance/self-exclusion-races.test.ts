@@ -33,7 +33,7 @@ const statuses = async () =>
     await admin`select player_id, status from players where property_id = ${tenant.id} order by player_id`
   ).map(({ player_id, status }) => `${player_id} ${status}`);
 
-/** What is asked meanwhile has been answered, or waits too. */
+/** Each query of that time has been answered, or waits too. */
 async function standstill(answer: Promise<unknown>): Promise<void> {
   await Promise.race([answer, lockWaits(admin, 2)]);
 }

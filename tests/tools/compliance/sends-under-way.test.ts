@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { scenarioIn } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
 
-// What a delivery gives back is claimed again at once: by a claim that does not know of a bar that is not committed.
+// Sends that a delivery gives back are claimed again at once, by a claim that cannot see an uncommitted bar.
 
 let service: TestService;
 let admin: postgres.Sql;

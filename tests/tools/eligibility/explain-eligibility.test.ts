@@ -207,7 +207,7 @@ test("of a campaign it says whether the player is meant, or held out, and what b
   const outside = await aboutEmail(other);
   expect([outside.allowed, outside.reasons]).toEqual([false, ["not_in_audience"]]);
   expect(outside.step("not_in_audience").records).toMatchObject([{ table: "campaigns", id: other }]);
-  // Whom chance leaves out is the same that the plan leaves out.
+  // Chance leaves out the same player as the plan does.
   const players = await Promise.all(
     Array.from({ length: 12 }, (_, n) => newPlayer(`g${n}`, { tier: "Gold" })),
   );

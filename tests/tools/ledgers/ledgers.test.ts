@@ -234,7 +234,7 @@ test("a seal that is changed or gone is named, the last one too, and a chain mad
     );
   }
   expect(await firstOf(tenant, "audit_logs")).toBeNull();
-  // Whoever makes the seals anew has another secret, and says so.
+  // An operator who makes the seals anew has another secret, and says so.
   await tampering(
     () => admin`update ledger_seals set key_id = 'another' where property_id = ${tenant.id}`,
     restore,

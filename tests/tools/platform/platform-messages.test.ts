@@ -29,7 +29,7 @@ test("the platform's mail goes on page by page, newest first, and the last page 
     seen.push(...messages.map(({ text }: { text: string }) => text));
     more.push(shown.has_more);
     cursor = shown.next_cursor;
-    // What comes in meanwhile moves no page.
+    // A message that comes in meanwhile moves no page.
     await keep(["late"]);
   }
   expect(more).toEqual([true, true, false]);

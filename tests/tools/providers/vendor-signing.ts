@@ -84,7 +84,7 @@ export function sendgrid() {
 
 export const RESEND_SECRET = `whsec_${Buffer.alloc(24, 7).toString("base64")}`;
 
-/** What Resend posts. */
+/** A callback as Resend posts it. */
 export function resendPost(event: object, at = Date.now()): Posted {
   const id = `msg_${randomUUID()}`;
   const timestamp = String(Math.floor(at / 1000));

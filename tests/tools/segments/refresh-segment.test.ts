@@ -168,7 +168,7 @@ test("a rule that does not compile is named where the caller has written it, cre
     expect(answer.body.details[0].field).toBe(field);
     expect(answer.body.error).not.toMatch(/segment [0-9a-f]{8}/);
   }
-  // What is wrong in another one is told of that one.
+  // A fault in another segment is told of that one.
   await service.database.db.asProperty(
     service.tenant.id,
     (sql) =>

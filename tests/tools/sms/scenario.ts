@@ -8,7 +8,7 @@ export function smsScenarioIn(service: TestService) {
   const { call } = scenario;
   return {
     ...scenario,
-    /** Whatever time it is where the tests run. */
+    /** At any hour of the day where the tests run. */
     neverQuiet: () =>
       scenario.query((sql) => sql`delete from quiet_hours_rules where property_id = ${propertyId}`),
     get: (path: string) => service.get(path, { "X-Api-Key": service.tenant.key }),
@@ -36,7 +36,7 @@ export function smsScenarioIn(service: TestService) {
       return (await call("create_campaign", { ...content, ...fields })).id;
     },
     send: (campaignId: string) => call("send_sms_campaign", { campaignId, propertyId }),
-    /** What the mailbox has been given, oldest first. */
+    /** The messages in the mailbox, oldest first. */
     texts: () =>
       scenario.query(
         (sql) => sql<{ id: string; recipient: string; sender: string | null; text: string }[]>`

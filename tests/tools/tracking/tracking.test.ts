@@ -294,7 +294,7 @@ describe("clicks and opens", () => {
   });
 });
 
-/** What the database of a stopped service holds. */
+/** Rows of the database of a stopped service. */
 async function sendsIn({ database }: TestService): Promise<unknown[]> {
   const admin = postgres(database.url, { max: 1, onnotice: () => {} });
   const rows = await admin`select opens from campaign_sends`;

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { inProcess } from "../../support/command-line.ts";
 import { startService, type TestService } from "../../support/service.ts";
 
-// What a command line says wrongly is refused before anything is done, and what answers wrongly is no result.
+// A wrong command line is refused before anything is done, and a wrong answer is not a result.
 
 let service: TestService;
 beforeAll(async () => {

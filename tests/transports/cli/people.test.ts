@@ -13,7 +13,7 @@ import { newScenario, type Scenario } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { ROOT } from "../../support/source-files.ts";
 
-// What people see who type commands in a terminal.
+// The output for people who type commands in a terminal.
 
 const exec = promisify(execFile);
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/;

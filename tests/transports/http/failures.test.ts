@@ -28,7 +28,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-/** What the service answers while one of its tables is away, which nobody has foreseen. */
+/** The answer of the service while one of its tables is away, an error without a code of its own. */
 async function without<T>(table: string, work: () => Promise<T>): Promise<T> {
   await owner`alter table ${owner(table)} rename to misplaced`;
   try {

@@ -83,7 +83,7 @@ describe("what reaches people", () => {
     const { data } = await tool("send_campaign", input);
     const { confirmation_required, confirm_token, confirm_by, message, ...preview } = data;
     const dry = await tool("send_campaign", { ...input, dry_run: true });
-    // What is only asked has not succeeded.
+    // A call that only asks has not succeeded.
     const { success: _, ...tried } = dry.data;
     expect(preview).toEqual(tried);
     expect(message).toContain("not done yet");

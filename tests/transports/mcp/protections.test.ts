@@ -50,7 +50,7 @@ const hook = (fields: Fields = {}) =>
 const vendor = () => make("create_message_provider", { channel: "email", kind: "mailbox", name: unique() });
 const draft = () => scenario.campaign({ name: unique() });
 
-/** What weakens a protection, each with words that the person who is asked must read. */
+/** Calls that weaken a protection, each with words that the person must read. */
 const WEAKENING: [string, () => Promise<[string, Fields]>, RegExp][] = [
   [
     "a cap that is switched off",

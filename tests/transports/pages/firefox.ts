@@ -87,7 +87,7 @@ async function addressOf({ stderr }: ChildProcess): Promise<string> {
     said.push(line);
     const address = /WebDriver BiDi listening on (ws:\/\/\S+)/.exec(line)?.[1];
     if (address) {
-      // What it says later must be read too, or it stops.
+      // Its later output must be read too, or it stops.
       stderr!.resume();
       return address;
     }

@@ -11,7 +11,7 @@ export interface DemoService {
   asKey: Record<string, string | null>;
   asAdmin: Record<string, string | null>;
   propertyId: string;
-  /** What a demo has seen after its first minutes: a campaign that was sent, and a text that came in. */
+  /** The state of a demo after its first minutes: a sent campaign, and a text that came in. */
   use(): Promise<void>;
 }
 

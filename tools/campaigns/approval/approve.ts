@@ -1,14 +1,27 @@
 import { toFault } from "#runtime/faults.ts";
 import { canonicalHash } from "#runtime/funnel/audit.ts";
-import { type Context, countsPeople, type Question, type Reach, type Tenant } from "#runtime/operation/context.ts";
+import {
+  type Context,
+  countsPeople,
+  type Question,
+  type Reach,
+  type Tenant,
+} from "#runtime/operation/context.ts";
 import { hasOutgrown } from "#runtime/operation/property.ts";
-import { approvalOf, changesSince, factsOf, type Prints, type Approvable, printsOf } from "#tools/approvals/approval.ts";
+import {
+  type Approvable,
+  approvalOf,
+  changesSince,
+  factsOf,
+  type Prints,
+  printsOf,
+} from "#tools/approvals/approval.ts";
 import { listFacts } from "#tools/approvals/segment-facts.ts";
 import { type Campaign, changeStatus } from "#tools/campaigns/campaign/campaign.ts";
+import { templatesOf } from "#tools/campaigns/content/content.ts";
 import { countPlayers, hasAudience, referencesOf } from "#tools/campaigns/planning/audience.ts";
 import { estimatedCost, volumeOf } from "#tools/campaigns/preflight/cost.ts";
 import { checkReadiness } from "#tools/campaigns/preflight/readiness.ts";
-import { templatesOf } from "#tools/campaigns/content/content.ts";
 
 /** A confirmed operation counts the audience again, which is linear in it. */
 export const CONFIRMED_DEADLINE_MS = 15_000;
@@ -95,8 +108,8 @@ async function priceOf(context: Context, campaign: Campaign, messages: number): 
 }
 
 /**
- * The columns by which a campaign keeps what this call approves. A program is shown no number, and approves none, unless
- * the property limits it: then its audience may not grow above the limit later.
+ * The columns by which a campaign keeps what this call approves. A program is shown a number, and approves it, only where
+ * the property limits it: then the audience may not grow above the limit later.
  */
 export function approving(context: Context, campaign: Campaign, { prints, count }: Present) {
   const { ignore_frequency_cap, is_transactional } = campaign;

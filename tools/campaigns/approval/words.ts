@@ -153,7 +153,7 @@ async function providerOf(context: Context, campaign: Campaign): Promise<string>
 function costOf(cost: Cost | null): string[] {
   if (!cost) return [];
   const { amount, currency, unit, units, unit_price } = cost;
-  if (amount === null) return ["What it would cost is not known."];
+  if (amount === null) return ["Its cost is not known."];
   if (unit_price === 0) return ["It would cost nothing."];
   return [`It would cost about ${amount} ${currency}: ${units} ${unit}s at ${unit_price}.`];
 }

@@ -36,8 +36,8 @@ export interface SendBatch<C extends SendingChannel> {
 }
 
 /**
- * Renders a batch, sends it and records the outcomes. Messages that the vendor does not answer are recorded later, and
- * do not hold up the loop while the vendor takes others. Answers whether some messages came too late after their check.
+ * Renders a batch, sends it and records the outcomes. Messages without the vendor's answer are recorded later: the loop
+ * goes on while the vendor takes others. Answers whether some messages came too late after their check.
  */
 export async function deliverBatch<C extends SendingChannel>(
   delivery: Delivery<C>,

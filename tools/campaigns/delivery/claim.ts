@@ -92,7 +92,7 @@ interface Summary {
   version: number;
   has_hours: boolean;
   has_caps: boolean;
-  /** Some sends that the vendor may have cannot be repeated: they have no outcome. */
+  /** Some sends are without an outcome: the vendor may have them, and a repeat would send them twice. */
   unsettled: boolean;
   /** Ids. */
   skipped: string[];

@@ -40,7 +40,7 @@ export interface Delivery<C extends SendingChannel> {
   resumeIn: number | null;
   /** Why no provider takes messages; null when one does. Undefined while none was asked. */
   down: string | null | undefined;
-  /** The number of messages without the vendor's answer that no loop waits for. */
+  /** The number of messages that were left to be recorded later, when the vendor answers. */
   unanswered: number;
   /** The recordings of these messages. Each resolves with the error that prevented it, or null. */
   readonly recordings: Promise<{ error: unknown } | null>[];
@@ -97,7 +97,7 @@ export async function openDelivery<C extends SendingChannel>(
   };
 }
 
-/** Seconds that a call of any of these providers may ring, as far as the vendor takes no time from us. */
+/** The longest time in seconds that a call of these providers may ring, where the vendor sets it. */
 function longestRing(candidates: readonly Candidate[]): number {
   return Math.max(0, ...candidates.map(({ name }) => callTimesOf(name)?.rings ?? 0));
 }

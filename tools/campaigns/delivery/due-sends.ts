@@ -10,7 +10,7 @@ import { openOnly } from "./open.ts";
 import { secondsToRoom } from "./pace.ts";
 import { type ProviderIdentity, REMEMBERED_SINCE, recognizes } from "./repeats.ts";
 
-// Choosing a winner takes no longer, unless the campaign is large. The choice starts a delivery by itself.
+// Choosing a winner takes longer in a large campaign alone. The choice starts a delivery by itself.
 const CHOICE_SECONDS = 10;
 interface DueRequest {
   campaign: Pick<Campaign, "id" | "ab_test" | "journey_id">;

@@ -80,8 +80,8 @@ async function deliverBatches<C extends SendingChannel>(delivery: Delivery<C>, u
 const FULL: Allowance = { granted: 0, wait: 3, spent: false, day: null };
 
 /**
- * Claims no more than the provider's limits allow now. Answers no claim when they allow nothing, and no allowance when
- * the provider has changed since the job chose it.
+ * Claims as many as the provider's limits allow now. The claim is null when they allow none, and the allowance is null
+ * when the provider has changed since the job chose it.
  */
 async function claimWithin<C extends SendingChannel>(
   context: Context,

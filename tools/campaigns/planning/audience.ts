@@ -18,7 +18,7 @@ export type AudienceColumns = Pick<
   groups?: Group[] | undefined;
 };
 
-/** Whether the campaign has an audience, or gets its people from a journey. Without one nobody is mailed, and never everyone. */
+/** Whether the campaign has an audience, or gets its people from a journey. A campaign without one reaches nobody. */
 export function hasAudience({ segment_id, conditions, audience, journey_id }: AudienceColumns): boolean {
   return segment_id !== null || conditions !== null || audience !== null || Boolean(journey_id);
 }

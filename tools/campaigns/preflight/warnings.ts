@@ -21,7 +21,7 @@ export async function providerWarnings(context: Context, campaign: Campaign): Pr
   return [...mailbox, ...localLinks(context, channel), ...gamingTraffic(channel, vendors, own.length > 0)];
 }
 
-/** Providers that keep what they are given. */
+/** Providers that keep the messages, and deliver them to nobody. */
 const REACHES_NOBODY: ReadonlySet<string> = new Set(["mailbox", "simulator"]);
 
 function unreached(channel: SendingChannel): string[] {

@@ -28,7 +28,7 @@ export const params = {
   on_conflict: z
     .enum(["overwrite", "fill_blanks", "skip"])
     .default("overwrite")
-    .describe("What happens to a player who exists. An empty cell never erases a value."),
+    .describe("The fate of a player who exists. An empty cell never erases a value."),
   delimiter: z.enum(["auto", ",", ";", "\t", "|"]).default("auto").describe("The separator of cells"),
   has_header: z.boolean().default(true).describe("The first row names the columns"),
   encoding: z

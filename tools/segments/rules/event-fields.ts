@@ -32,7 +32,7 @@ export function windowed(
 
 /**
  * The operator over the aggregate of each player's events. It reads one set of players, not each player. A player
- * without events is in no group, and matches when the operator matches the aggregate of nothing.
+ * without events matches when the operator matches the aggregate of an empty group.
  */
 export function occurred(
   field: Field & { events: EventAsk },

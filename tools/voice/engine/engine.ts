@@ -68,7 +68,7 @@ const MOST_REPEATS = 1;
 const MOST_CUTS = 2;
 
 /**
- * The call's next step, from its place and what was heard: a pure function. What the law wants is said by this code,
+ * The call's next step, from its place and the heard words: a pure function. This code says the sentences of the law,
  * whatever the script says: identification first, the way to stop second, a number before the end, nothing after a
  * stop, and no word to a machine but a whole message with a toll-free number. A sentence of the law over which the
  * person spoke is said once more.
@@ -97,7 +97,7 @@ function replied(call: CallScript, state: CallState, reply: Reply, isStop: IsSto
   // Later in a call a person may speak of a voicemail.
   const isMachine = state.said <= 1 && "text" in reply && isGreeting(reply.text);
   if (isMachine && state.outcome !== "voicemail_left") return leaveMessage(call, state);
-  // An answer to words that were not heard is none.
+  // The person has not heard these words yet, so this cannot be an answer to them.
   if (state.owed.length > 0) return sayOwed(state);
   if ("text" in reply && asksWho(reply.text)) return identify(call, state);
   return state.phase === "closing" ? ignored(state) : answered(call, state, reply);

@@ -37,7 +37,7 @@ const WORDS: Partial<Record<Heard["kind"], string>> = {
   cut_off: "(spoke over us)",
 };
 
-/** The other side's words or keys, as a line; none where it did nothing. */
+/** The other side's words or keys, as lines. */
 export function theirLines(heard: Heard, from: number, at: number): TranscriptLine[] {
   const line = { n: from, at, by: "them" as const, turn: null, fixed: null, keys: null };
   if (heard.kind === "speech") return [{ ...line, text: heard.text.slice(0, MOST_CHARACTERS) }];

@@ -33,7 +33,7 @@ export function eligibilityText(answer: Eligibility, { width, heading }: Layout)
     ...blocks.map((step) => stepText("blocks", step, width)),
     ...waits.map((step) => stepText("waits", step, width)),
     `${passes.length}${blocks.length + waits.length > 0 ? " others" : " rules"} pass, ${others.length} are not about this.`,
-    ...(answer.send ? [`What the campaign has for the player:\n${asTable(answer.send, { width })}`] : []),
+    ...(answer.send ? [`The campaign for this player:\n${asTable(answer.send, { width })}`] : []),
   ];
   return parts.join("\n\n");
 }

@@ -52,7 +52,7 @@ export async function approvalsPage(desk: Desk): Promise<Response> {
   return consolePage(desk, { part: PART, heading: say().approvals.approvals, content });
 }
 
-/** One proposal: what it would do, as it was proposed, and its decision. What it would do now arrives behind the page. */
+/** One proposal: its effects as they were proposed, and its decision. Its effects as of now arrive behind the page. */
 export async function approvalPage(desk: Desk): Promise<Response> {
   const proposal = await desk.run<Previewed["proposal"]>("get_proposal", { id: desk.c.req.param("id") });
   const { timezone } = desk.property;

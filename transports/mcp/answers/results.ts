@@ -90,7 +90,7 @@ function formatted(rows: unknown[], format: Format): object {
   return { format, columns, rows: rows.map((record) => columns.map((column) => record[column] ?? null)) };
 }
 
-/** Ids let an agent that reads only the text continue. A player's own text is never a uuid. */
+/** An agent that reads only the text needs ids to go on. A player's own text is never a uuid. */
 function idLine(rows: unknown[]): string[] {
   const ids = rows.flatMap((row) => (isRecord(row) && isUuid(row.id) ? [row.id] : []));
   if (ids.length === 0) return [];

@@ -193,7 +193,7 @@ async function run(service: Service, about: About, call: Call, toolCall: ToolCal
   }
   if (operation.zipped && answered.status === 200 && !call.masked) {
     const link = downloadLink(service, { operation, call, input });
-    // First, so that the end of a long answer does not take it away.
+    // The link stands first: a long answer is cut at its end.
     answered = { ...answered, body: JSON.stringify({ ...link, ...JSON.parse(answered.body) }) };
   }
   if (answered.status >= 400) {

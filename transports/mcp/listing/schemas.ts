@@ -44,7 +44,7 @@ const DETAIL: JsonSchema = {
 const CONFIRM: JsonSchema = { type: "string", description: "From the preview that the first call answers." };
 const CONFIRMING = {
   confirmation_required: { type: "boolean", description: "Nothing was done: this is what would be." },
-  message: { type: "string", description: "What to show the person who decides." },
+  message: { type: "string", description: "Text for the person who decides." },
   confirm_token: {
     type: "string",
     description: "Confirms the preview: the same call with it does it, once.",

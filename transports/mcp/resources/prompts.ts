@@ -111,7 +111,7 @@ const PROMPTS: Readonly<Record<string, Written>> = {
     title: "Build a segment",
     description: "From a description in words to a saved, counted audience.",
     needs: ["segment_preview", "create_segment"],
-    arguments: { description: { description: "Who belongs to it, in words", required: true } },
+    arguments: { description: { description: "The players who belong to it, in words", required: true } },
     text: ({ description }) => `Build a segment of these players: ${quoted(description)}
 
 1. Read schema://segments. Use only fields and operators that it names; ask me where the words could mean two things.

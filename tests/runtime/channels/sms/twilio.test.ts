@@ -31,7 +31,7 @@ async function send(more: object = {}, given: object = {}, callbackUrl?: string)
   return outcome!;
 }
 
-/** What Twilio was sent. */
+/** The requests to Twilio. */
 async function sent(...given: Parameters<typeof send>) {
   const { promise, resolve } = Promise.withResolvers<{ form: object; headers: Headers }>();
   server.use(

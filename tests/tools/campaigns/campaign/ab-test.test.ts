@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => database?.drop());
 
-/** What the plan's SQL says of addresses, in their order. */
+/** The variants of addresses by the plan's SQL, in their order. */
 async function drawnBySql(id: string, ab: AbTest, hashes: Buffer[]): Promise<(string | null)[]> {
   const list = hashes.map((hash) => hash.toString("hex"));
   const rows = await database.db.asSystem(

@@ -18,7 +18,7 @@ afterEach(() => vi.restoreAllMocks());
 const PLAYERS = 40;
 const MOST_ROUNDS = 60;
 
-/** What a vendor may do with a message. `taken`: it has it, and nobody is told. */
+/** The fates of a message at a vendor. `taken`: it has the message, and nobody is told. */
 const FATES = ["sent", "sent", "sent", "sent", "refused", "late", "busy", "taken", "lost", "failed"] as const;
 type Fate = (typeof FATES)[number];
 

@@ -434,7 +434,7 @@ describe("a message of which nobody can tell", () => {
     await scenario.call("consent_revoke", revoking);
     await dueNow();
     await scenario.work({ open: () => sender });
-    // Who is blocked by now may have got it all the same.
+    // A player who is blocked by now may have got it all the same.
     expect(await scenario.tally(id)).toEqual({ sent: 2, unknown: 2 });
     expect(given).toHaveLength(6);
     expect(new Set(given.map((one) => one.id)).size).toBe(4);

@@ -104,7 +104,7 @@ describe("quiet hours", () => {
     expect(await scenario.get(id)).toMatchObject({ status: "sending" });
     expect(await scenario.stats(id)).toMatchObject({ audience: 2, sent: 1, pending: 1, deferred: 1 });
 
-    // Whatever the row says: at night nothing is claimed.
+    // At night nothing is claimed, whatever the row says.
     await timePasses(id);
     await scenario.work({ open: () => sender });
     expect(to(given)).toEqual(["awake"]);

@@ -72,7 +72,7 @@ test("a test that is on its way is known to be from its claim on, and starts wit
   const { sender, given } = vendor();
   const handOver: typeof sender.send = async (messages, options) => {
     const { status, claimed_at, updated_at } = await row(send_id);
-    // Who bars the player waits for a second from then on.
+    // A call that bars the player waits for a second from then on.
     expect([status, updated_at]).toEqual(["sending", claimed_at]);
     expect(options.startBy! - performance.now()).toBeLessThan(1_000);
     return sender.send(messages, options);

@@ -193,7 +193,7 @@ describe("a test on its way", () => {
     );
     await scenario.work({ open: () => sender });
     expect(given).toHaveLength(59 - tried);
-    // What still waits then has waited for too long.
+    // A send that still waits then has waited for too long.
     await age(121);
     await scenario.dueNow();
     await scenario.work({ open: () => sender });

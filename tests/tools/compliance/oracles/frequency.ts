@@ -62,7 +62,7 @@ export function freeAt(
     const isFree = (moment: Time) =>
       counted.filter((one) => counts(rule, one.at, moment, zones)).length < rule.max_sends;
     if (isFree(at)) return [];
-    // What leaves a window leaves it as long after as the window is, or at the turn of a unit.
+    // A message leaves a window after the length of the window, or at the turn of a unit.
     const edges = rule.mode === "rolling" ? counted.map((one) => one.at + span(rule)) : turns(at);
     return [Math.min(...edges.filter((edge) => edge > at && isFree(edge)))];
   });

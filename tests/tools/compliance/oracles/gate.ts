@@ -18,7 +18,7 @@ export interface GateCase {
     expires: Time | null;
   }[];
   suppressions: {
-    /** Whose row it is: an address, or a player. */
+    /** The subject of the row: an address, or a player. */
     address: string | null;
     player: number | null;
     channel: Channel | "all";

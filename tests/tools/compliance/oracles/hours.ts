@@ -20,7 +20,7 @@ export interface Whereabouts {
 const formats = new Map<string, Intl.DateTimeFormat>();
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 
-/** What a clock on a wall there shows. */
+/** The time of a wall clock there. */
 export function wallClock(zone: string, at: Time): { day: string; weekday: number; time: string } {
   let format = formats.get(zone);
   if (!format) {

@@ -15,7 +15,7 @@ export interface Person {
   consents: Record<string, unknown>;
   custom: Record<string, unknown>;
   suppressed: boolean;
-  /** What the player did, and when; `amount` is what the event's properties say. */
+  /** An event of the player, with its time; `amount` is from the event's properties. */
   events: { name: string; occurred_at: string; amount: unknown }[];
   segments: Set<string>;
 }

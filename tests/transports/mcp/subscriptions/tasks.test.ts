@@ -18,7 +18,7 @@ afterAll(async () => {
 
 interface Options {
   key?: string;
-  /** What the client says of itself. */
+  /** The client's own description. */
   knows?: boolean;
   name?: string;
   query?: string;
