@@ -2,6 +2,7 @@ import type { Work } from "#db/database.ts";
 import type { Page } from "#db/query/reader.ts";
 import { thrownAt, toFault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
+import type { Operation } from "#runtime/operation/operation.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import { inActivity } from "#runtime/telemetry/activity.ts";
 import { type AuditRow, auditOf } from "./audit.ts";
@@ -9,6 +10,7 @@ import { carrying } from "./carry-out.ts";
 import { useConfirmation } from "./confirmations.ts";
 import { dryOutcome, isDry, Undone, without } from "./dry-run.ts";
 import { claimKey } from "./idempotency.ts";
+import { endpointsOf } from "./outbox.ts";
 import { propose } from "./propose.ts";
 import { askedBy, conceals } from "./questions.ts";
 import { isRecorded, keyedCall, recordRefusal, refusalOf, scopeOf } from "./replay.ts";
@@ -47,8 +49,9 @@ export async function run(given: Run): Promise<Outcome> {
 
 /** Sends the handler's first query together with the look-up of the key; a recorded answer rolls the query back. */
 async function answer(running: Running): Promise<Outcome> {
-  const { operation, keyed, sql } = running;
+  const { operation, keyed, property, sql } = running;
   const claiming = keyed ? claimKey(sql, keyed) : null;
+  if (property && emits(operation)) void endpointsOf(sql, property.id);
   const [claimed, handled] = await Promise.allSettled([claiming, handle(running)]);
   if (claimed.status === "rejected") throw claimed.reason;
   if (claimed.value) throw new Undone({ ...claimed.value, replayed: true });
@@ -67,6 +70,11 @@ async function answer(running: Running): Promise<Outcome> {
   if (operation.discarded) throw new Undone(outcome);
   if (asked) outcome.asked = asked;
   return outcome;
+}
+
+/** Whether the operation tells of each of its records. */
+function emits({ crud }: Operation): boolean {
+  return crud !== undefined && crud.verb in crud.table.events;
 }
 
 /** The refusal whose writes are committed, with its events and its audit row; any other error is thrown. */
