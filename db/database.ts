@@ -1,6 +1,5 @@
 import { groupCommit } from "./connection/group-commit.ts";
-import { command, openClient } from "./connection/open.ts";
-import { openPool, type Pool } from "./connection/pool.ts";
+import { command, openClient, openPool, type Pool } from "./connection/open.ts";
 import { besideStandby, openReading } from "./connection/reading.ts";
 import { type Settings, settingsOf } from "./connection/settings.ts";
 import { type Standby, watchStandby } from "./connection/standby.ts";

@@ -6,8 +6,7 @@ export const VERSIONS = ["2026-06-05"] as const;
 export const CURRENT_VERSION = VERSIONS.at(-1)!;
 
 /** The version that a request selects. Throws `invalid` with the list. */
-export function readVersion(requested: string | undefined): string {
-  if (requested === undefined) return CURRENT_VERSION;
+export function readVersion(requested: string): string {
   const known = VERSIONS.find((version) => version === requested);
   if (!known) throw invalid("API-Version", `unknown version; known: ${VERSIONS.join(", ")}`);
   return known;

@@ -5,13 +5,13 @@ import {
   command,
   DeadlineExceeded,
   openClient,
+  openPool,
   unlessLost,
   withDeadline,
 } from "#db/connection/open.ts";
 import type { ReadRows, RowValues } from "#db/query/reader.ts";
 import { query } from "#db/sql.ts";
 import { jsonAsText } from "#db/types.ts";
-import { openPool } from "./pool.ts";
 import type { Settings } from "./settings.ts";
 import type { Standby } from "./standby.ts";
 import { REQUEST_DEADLINE, withClient } from "./transaction.ts";

@@ -3,11 +3,11 @@ import {
   ConnectionLost,
   command,
   DeadlineExceeded,
+  type Pool,
   unlessLost,
   withDeadline,
 } from "#db/connection/open.ts";
 import { type Fragment, query, type Sql, tagOf } from "#db/sql.ts";
-import type { Pool } from "./pool.ts";
 
 /** Makes the statements that write rows. It may read first, in a round trip of its own. */
 export type Write<Row> = (rows: Row[], sql: Sql) => Fragment[] | Promise<Fragment[]>;

@@ -1,6 +1,5 @@
 import type postgres from "postgres";
-import { type Client, ConnectionLost, command, DeadlineExceeded } from "#db/connection/open.ts";
-import type { Pool } from "#db/connection/pool.ts";
+import { type Client, ConnectionLost, command, DeadlineExceeded, type Pool } from "#db/connection/open.ts";
 import { type Fragment, inlined } from "#db/sql.ts";
 import { copyOut } from "./copy-out.ts";
 

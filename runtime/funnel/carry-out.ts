@@ -11,9 +11,8 @@ import type {
 import { parseInput } from "#runtime/operation/input.ts";
 import { isGrave, type Operation } from "#runtime/operation/operation.ts";
 import { hasOutgrown, type Property } from "#runtime/operation/property.ts";
-import { without } from "./dry-run.ts";
-import { conceals, proposedQuestions } from "./questions.ts";
-import { type Handled, noEffects, type Running } from "./running.ts";
+import { conceals, proposedQuestions } from "./review.ts";
+import { type Handled, noEffects, type Running, without } from "./transaction.ts";
 
 type Handle = (running: Running) => Promise<Handled>;
 

@@ -6,8 +6,9 @@ import type { Call, Confirmation } from "#runtime/operation/context.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import { resolveProperty } from "./access.ts";
-import { findAnswer, keyedCall, scopeOf } from "./replay.ts";
+import { findAnswer } from "./replay.ts";
 import type { Outcome, Service } from "./service.ts";
+import { keyedCall, scopeOf } from "./transaction.ts";
 
 /** A confirmation token, which is shown once, and its expiry. */
 export interface GivenToken {

@@ -10,9 +10,9 @@ import { currentActivity } from "#runtime/telemetry/activity.ts";
 import { toolCalls } from "#runtime/telemetry/metrics.ts";
 import { callerOf, checkPerson, checkScope, inProperty, resolveProperty, withMasking } from "./access.ts";
 import { maskedOutcome, refusePastMasking } from "./masking.ts";
-import { findAnswer, keyedCall } from "./replay.ts";
+import { findAnswer } from "./replay.ts";
 import type { Choose, Outcome, Service } from "./service.ts";
-import type { Run } from "./transact.ts";
+import { keyedCall, type Run } from "./transaction.ts";
 import { run } from "./unit-of-work.ts";
 
 /**

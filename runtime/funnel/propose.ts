@@ -4,10 +4,9 @@ import { Fault, faultBody } from "#runtime/faults.ts";
 import type { Actor, AskedQuestion, Call } from "#runtime/operation/context.ts";
 import { type AuditRow, auditRow, canonicalHash } from "./audit.ts";
 import { type PendingEffects, pendingEffects } from "./outbox.ts";
-import { proposedQuestions } from "./questions.ts";
-import type { Weight } from "./review.ts";
-import { type Running, writeLast } from "./running.ts";
+import { proposedQuestions, type Weight } from "./review.ts";
 import type { Outcome } from "./service.ts";
+import { type Running, writeLast } from "./transaction.ts";
 
 /** The job that ends a proposal on which nobody has decided. */
 const EXPIRE_PROPOSAL = { name: "expire_proposal", attempts: 5, input: z.object({ proposalId: z.uuid() }) };

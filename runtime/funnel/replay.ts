@@ -1,23 +1,7 @@
-import { NIL_UUID } from "#db/types.ts";
 import { type Fault, faultBody, toFault } from "#runtime/faults.ts";
-import type { Call } from "#runtime/operation/context.ts";
-import { recordsAnswer } from "#runtime/operation/operation.ts";
-import type { Property } from "#runtime/operation/property.ts";
 import { type Answer, claimKey, findRecorded, type Keyed, recordedAnswers } from "./idempotency.ts";
 import type { Outcome } from "./service.ts";
-import { type Run, transact } from "./transact.ts";
-
-/** Null for a call without a key, and for public operations: anonymous callers would share their keys. */
-export function keyedCall({ operation, call, property }: Omit<Run, "inputs">): Keyed | null {
-  const { idempotency } = call;
-  if (!idempotency || !recordsAnswer(operation) || operation.access === "public") return null;
-  return { scope: scopeOf(call, property), ...idempotency };
-}
-
-/** The owner of a key or a token: the property, or the user where the operation has no property. */
-export function scopeOf({ actor }: Call, property: Property | null): string {
-  return property?.id ?? actor.id ?? NIL_UUID;
-}
+import { type Run, transact } from "./transaction.ts";
 
 /**
  * Records a call's refusal by the domain under its key, so that a repeat gets it again. The call's own transaction

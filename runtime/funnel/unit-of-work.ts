@@ -8,16 +8,29 @@ import { inActivity } from "#runtime/telemetry/activity.ts";
 import { type AuditRow, auditOf } from "./audit.ts";
 import { carrying } from "./carry-out.ts";
 import { useConfirmation } from "./confirmations.ts";
-import { dryOutcome, isDry, Undone, without } from "./dry-run.ts";
 import { claimKey } from "./idempotency.ts";
 import { endpointsOf } from "./outbox.ts";
 import { propose } from "./propose.ts";
-import { askedBy, conceals } from "./questions.ts";
-import { isRecorded, keyedCall, recordRefusal, refusalOf, scopeOf } from "./replay.ts";
-import { isWeighed, weigh } from "./review.ts";
-import { type Effects, type Handled, noEffects, type Running, writeLast } from "./running.ts";
+import { isRecorded, recordRefusal, refusalOf } from "./replay.ts";
+import { askedBy, conceals, isWeighed, weigh } from "./review.ts";
 import type { Outcome } from "./service.ts";
-import { doesNoMore, type Run, transactCall, writesRows } from "./transact.ts";
+import {
+  doesNoMore,
+  dryOutcome,
+  type Effects,
+  type Handled,
+  isDry,
+  keyedCall,
+  noEffects,
+  type Run,
+  type Running,
+  scopeOf,
+  transactCall,
+  Undone,
+  without,
+  writeLast,
+  writesRows,
+} from "./transaction.ts";
 
 /** Runs a call in its one transaction: all of the handler, outbox, queue, audit and recorded answer, or nothing. */
 export async function run(given: Run): Promise<Outcome> {

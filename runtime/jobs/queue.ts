@@ -176,11 +176,15 @@ export async function enqueue<Input>(
 /** Milliseconds between two notifications: each is a transaction, and wakes every process. */
 const NOTIFY_EVERY = 20;
 
-/**
- * Notifies the workers of all processes that there are jobs. The first time it does so at once, then with one
- * notification at a time, however often it is called. Resolves when no notification is left.
- */
-export function queueNotifier(db: System, log: Log): () => Promise<void> {
+/** Notifies the workers of all processes that there are jobs. */
+export interface QueueNotifier {
+  /** Notifies at once the first time, then with one notification at a time, however often it is called. */
+  notify(): void;
+  /** Resolves when no notification is left. */
+  ended(): Promise<void>;
+}
+
+export function queueNotifier(db: System, log: Log): QueueNotifier {
   let wanted = false;
   let sending: Promise<void> | null = null;
   const send = async () => {
@@ -190,15 +194,22 @@ export function queueNotifier(db: System, log: Log): () => Promise<void> {
       await setTimeout(NOTIFY_EVERY);
     }
   };
-  return () => {
-    wanted = true;
-    sending ??= send()
-      .catch((error: unknown) =>
-        log.debug({ err: error }, "other processes were not notified of new jobs; they find them by polling"),
-      )
-      .finally(() => {
-        sending = null;
-      });
-    return sending;
+  return {
+    notify: () => {
+      wanted = true;
+      sending ??= send()
+        .catch((error: unknown) =>
+          log.debug(
+            { err: error },
+            "other processes were not notified of new jobs; they find them by polling",
+          ),
+        )
+        .finally(() => {
+          sending = null;
+        });
+    },
+    ended: async () => {
+      await sending;
+    },
   };
 }

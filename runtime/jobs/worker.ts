@@ -42,7 +42,7 @@ export function startWorker({ concurrency = 8, leaseMs = 30_000, ...options }: W
   const { db, log } = options;
   const claims = openClaims(db, log, leaseMs);
   const loop = startLoop(claims, concurrency, options);
-  const notifyOthers = queueNotifier(db, log);
+  const others = queueNotifier(db, log);
   // No retry here: the driver connects again by itself, and the worker polls until then.
   db.listen(QUEUE_CHANNEL, loop.wake, loop.wake).catch((error: unknown) => {
     log.debug({ err: error }, "not listening for new jobs; the worker polls instead");
@@ -65,7 +65,7 @@ export function startWorker({ concurrency = 8, leaseMs = 30_000, ...options }: W
   let stopped: Promise<void> | undefined;
   return {
     wake: () => {
-      if (!loop.hasRoom()) void notifyOthers();
+      if (!loop.hasRoom()) others.notify();
       loop.wake();
     },
     isAlive: () => performance.now() - seenAt < leaseMs,

@@ -19,7 +19,7 @@ import planCampaign from "#tools/campaigns/plan-campaign.job.ts";
 import { planPage } from "#tools/campaigns/planning/plan.ts";
 import { compileContent } from "#tools/campaigns/preflight/readiness.ts";
 import { pads } from "#tools/people/address.ts";
-import { unsubscribeLinks } from "#tools/preferences/links.ts";
+import { unsubscribeLinks } from "#tools/player-links/links.ts";
 import { PLAYER_FIELDS } from "#tools/templates/rendering/player-fields.ts";
 import { benchDatabase } from "./database.ts";
 

@@ -1,9 +1,8 @@
 import { z } from "zod";
 import type { Context } from "#runtime/operation/context.ts";
 import { job } from "#runtime/operation/job.ts";
-import { holdIfChanged } from "./approval/hold.ts";
-import { findCampaign } from "./campaign/campaign.ts";
-import { changeStatus, fail } from "./campaign/states.ts";
+import { holdIfChanged } from "./approval/approve.ts";
+import { changeStatus, fail, findCampaign } from "./campaign/campaign.ts";
 import { lockTemplates } from "./content/content.ts";
 import { lockPause } from "./pause/property-pause.ts";
 import planCampaign from "./plan-campaign.job.ts";

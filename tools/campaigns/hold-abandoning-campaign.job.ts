@@ -1,8 +1,7 @@
 import { job } from "#runtime/operation/job.ts";
 import { HOLD_ABANDONING } from "#tools/voice-calls/end.ts";
 import { abandonedShare } from "#tools/voice-calls/figures.ts";
-import { findCampaign, nullIfDeleted } from "./campaign/campaign.ts";
-import { allows, changeStatus } from "./campaign/states.ts";
+import { allows, changeStatus, findCampaign, nullIfDeleted } from "./campaign/campaign.ts";
 
 /** One abandoned call says nothing of a share. */
 const LEAST_ABANDONED = 2;

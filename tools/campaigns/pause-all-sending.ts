@@ -3,7 +3,7 @@ import { z } from "zod";
 import { timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
-import { changeStatus } from "./campaign/states.ts";
+import { changeStatus } from "./campaign/campaign.ts";
 import { lockPause } from "./pause/property-pause.ts";
 
 export default tool({

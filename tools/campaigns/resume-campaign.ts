@@ -1,11 +1,15 @@
 import { z } from "zod";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
-import { approving, CONFIRMED_DEADLINE_MS, presentState, questionOf } from "./approval/approve.ts";
-import { countPending } from "./approval/reach.ts";
+import {
+  approving,
+  CONFIRMED_DEADLINE_MS,
+  countPending,
+  presentState,
+  questionOf,
+} from "./approval/approve.ts";
 import { resumingWords } from "./approval/words.ts";
-import { type Campaign, CampaignView } from "./campaign/campaign.ts";
-import { changeStatus, lockFor } from "./campaign/states.ts";
+import { type Campaign, CampaignView, changeStatus, lockFor } from "./campaign/campaign.ts";
 import { lockPause, refusePaused } from "./pause/property-pause.ts";
 import planCampaign from "./plan-campaign.job.ts";
 import { Cost, estimatedCost, volumeOf } from "./preflight/cost.ts";
@@ -49,7 +53,7 @@ export default tool({
 /** The messages and the cost that resuming would cause, by the planned sends. */
 async function outlook(context: Context, campaign: Campaign) {
   const remaining = await countPending(context, campaign.id);
-  const { samples } = await checkReadiness(context, campaign);
-  const { cost } = await estimatedCost(context, campaign, volumeOf(samples, remaining));
+  const { rendered } = await checkReadiness(context, campaign);
+  const { cost } = await estimatedCost(context, campaign, volumeOf(rendered, remaining));
   return { remaining, estimated_cost: cost };
 }

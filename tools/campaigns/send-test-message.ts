@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
-import { contentHash } from "./approval/state.ts";
+import { contentHash } from "./approval/approve.ts";
 import { findCampaign } from "./campaign/campaign.ts";
 import {
   assertAllowed,

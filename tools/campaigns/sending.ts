@@ -10,8 +10,14 @@ import {
   questionOf,
 } from "./approval/approve.ts";
 import { sendingWords } from "./approval/words.ts";
-import { type Campaign, CampaignView, findCampaign, sendingChannel } from "./campaign/campaign.ts";
-import { changeStatus, checkStatus } from "./campaign/states.ts";
+import {
+  type Campaign,
+  CampaignView,
+  changeStatus,
+  checkStatus,
+  findCampaign,
+  sendingChannel,
+} from "./campaign/campaign.ts";
 import { lockTemplates } from "./content/content.ts";
 import { lockPause, refusePaused } from "./pause/property-pause.ts";
 import planCampaign from "./plan-campaign.job.ts";

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { Context, JobReference } from "#runtime/operation/context.ts";
-import { CampaignView } from "./campaign/campaign.ts";
-import { type Action, changeStatus, lockFor } from "./campaign/states.ts";
+import { type Action, CampaignView, changeStatus, lockFor } from "./campaign/campaign.ts";
 
 /** The shared parts of operations that only change a campaign's status. They enqueue `job`, if there is one. */
 export function statusChange(

@@ -2,8 +2,7 @@ import { cast, type Fragment, join, raw, sql } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import type { SEND_STATUSES } from "#tools/campaigns/campaign-sends.table.ts";
-import { audienceSql } from "#tools/campaigns/planning/audience.ts";
-import { heldOut } from "#tools/campaigns/planning/judged.ts";
+import { audienceSql, heldOut } from "#tools/campaigns/planning/audience.ts";
 import { capsCtes } from "#tools/compliance/frequency.ts";
 import {
   type BlockReason,

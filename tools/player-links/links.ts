@@ -85,6 +85,29 @@ export function readPlayerToken(
   return { propertyId, playerId: unpackId(String(payload.u)) };
 }
 
+const UNSUBSCRIBE = "unsubscribe";
+
+/** Makes the unsubscribe links of messages, which need no sign-in. They never expire: the law sets no last day. */
+export function unsubscribeLinks(config: AppSecret & Pick<Config, "baseUrl">) {
+  const secret = keyOf(config);
+  return (propertyId: string, sendId: string): string =>
+    `${config.baseUrl}/u/${signLink(secret, UNSUBSCRIBE, { p: packId(propertyId), s: packId(sendId) })}`;
+}
+
+/** The link to the preference page of all channels, with the same token. */
+export function preferencesUrl(unsubscribeUrl: string): string {
+  return unsubscribeUrl.replace(/\/u\/(?=[^/]*$)/, "/preferences/");
+}
+
+/** The property and the send that a link's token names; null for a token that is not ours. */
+export function readUnsubscribeToken(
+  config: AppSecret,
+  token: string,
+): { propertyId: string; sendId: string } | null {
+  const payload = readLink(keyOf(config), UNSUBSCRIBE, token);
+  return payload && { propertyId: unpackId(String(payload.p)), sendId: unpackId(String(payload.s)) };
+}
+
 function purposeOf(to: PlayerPage): string {
   return `player ${to}`;
 }

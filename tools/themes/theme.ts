@@ -1,5 +1,6 @@
+import { createHash } from "node:crypto";
 import { z } from "zod";
-import type { Tenant } from "#runtime/operation/context.ts";
+import type { Context, Tenant } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import { isLogo, LOGO_KINDS } from "./logo/logo.ts";
 
@@ -125,4 +126,32 @@ export async function themeOf({ sql, property }: Tenant): Promise<Theme> {
     select name, logo, typeface, language, responsible_gaming_url, join_url, light, dark from property_theme
     where property_id = ${property.id}`;
   return row ?? DEFAULT_THEME;
+}
+
+/** The look of a property's mails: its theme, its name, and the address of its logo. */
+export interface Look {
+  theme: Pick<Theme, "light" | "dark" | "typeface" | "language">;
+  name: string;
+  logoUrl: string | null;
+}
+
+export async function lookOf(context: Tenant & Pick<Context, "config">): Promise<Look> {
+  const { property, config } = context;
+  const theme = await themeOf(context);
+  const { logo } = themePaths(property.id, theme);
+  return { theme, name: shownName(theme, property), logoUrl: logo && config.baseUrl + logo };
+}
+
+/** The paths of a property's style sheet and logo. They change with the theme. */
+export function themePaths(propertyId: string, theme: Theme): { style: string; logo: string | null } {
+  const base = `/theme/${propertyId}/${themeVersion(theme)}`;
+  return { style: `${base}.css`, logo: theme.logo === null ? null : `${base}/logo` };
+}
+
+/** Another one for each look. */
+export function themeVersion({ light, dark, logo, typeface }: Theme): string {
+  return createHash("sha256")
+    .update(JSON.stringify([light, dark, logo, typeface]))
+    .digest("base64url")
+    .slice(0, 12);
 }

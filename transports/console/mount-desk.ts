@@ -4,7 +4,7 @@ import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Outcome } from "#runtime/funnel/service.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
-import { themePaths } from "#tools/themes/paths.ts";
+import { themePaths } from "#tools/themes/theme.ts";
 import { addressOf, USER_LIMIT } from "#transports/http/admission.ts";
 import { attachment, bodyOf } from "#transports/http/file-body.ts";
 import type { HttpContext } from "#transports/http/handlers.ts";

@@ -63,7 +63,8 @@ export async function admit(control: AdmissionControl, incoming: IncomingMessage
   try {
     // RFC 9112, section 3.2: a proxy before us may have routed by the other one.
     if (hasTwoHosts(incoming)) throw invalid("Host", "is given twice");
-    frame.version = readVersion(header(headers["api-version"]));
+    const version = header(headers["api-version"]);
+    if (version !== undefined) frame.version = readVersion(version);
   } catch (error) {
     fault ??= toFault(error);
   }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { isVersioned } from "#runtime/operation/etag.ts";
 import { canBeTried, type Operation, recordsAnswer } from "#runtime/operation/operation.ts";
-import { TYPES } from "#transports/rest/response-format.ts";
+import { TYPES } from "#transports/rest/options.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { type HeaderName, headerReferences } from "./responses.ts";
 import { type Json, jsonSchema, referenceTo, type Schemas, schemaName } from "./schemas.ts";

@@ -1,13 +1,14 @@
 import { promisify } from "node:util";
 import { type AsyncZippable, zip } from "fflate";
+import type { Page } from "#db/query/reader.ts";
+import { csvRows } from "#db/stream/csv.ts";
 import type { Outcome } from "#runtime/funnel/service.ts";
-import type { Call } from "#runtime/operation/context.ts";
-import { idempotencyKey } from "#transports/http/admission.ts";
+import { readableOf } from "#runtime/operation/columns.ts";
+import type { Row, Table } from "#runtime/operation/table.ts";
 import { answer } from "#transports/http/answer.ts";
-import { fingerprint } from "#transports/http/body.ts";
 import { attachment, bodyOf } from "#transports/http/file-body.ts";
 import type { AdmittedRequest } from "#transports/http/handlers.ts";
-import type { Shaped } from "./response-format.ts";
+import { expectOne, type Preferences, TYPES } from "./options.ts";
 
 // Large files are packed in threads of their own.
 const zipped = promisify(
@@ -46,13 +47,6 @@ export async function answerZip(request: AdmittedRequest, outcome: Outcome, name
   });
 }
 
-/** The call with its Idempotency-Key, if the request writes. */
-export function keyed({ c, query }: AdmittedRequest, bytes: Buffer, call: Call): Call {
-  const key = idempotencyKey(c.env.incoming);
-  if (key === undefined || c.req.method === "GET") return call;
-  return { ...call, idempotency: { key, fingerprint: fingerprint(c.req.method, c.req.path, query, bytes) } };
-}
-
 /** Answers an outcome, in the requested form if there is one. */
 export function answerOutcome(
   { frame }: AdmittedRequest,
@@ -63,4 +57,131 @@ export function answerOutcome(
     ...("contentType" in outcome && { contentType: outcome.contentType }),
     headers: { ...headers, ...(outcome.replayed && { "Idempotency-Replayed": "true" }) },
   });
+}
+
+/** The form of the answer of a table's route. */
+export interface Shaping {
+  wants: Preferences;
+  table: Table;
+  /** The outcome is an array of records. */
+  many: boolean;
+  /** The requested columns; null for all. */
+  select: string[] | null;
+  /** Records were written, and are not read. A list that is read has its columns chosen already. */
+  write: boolean;
+}
+
+export interface Shaped extends Outcome {
+  contentType: string;
+}
+
+/** An outcome in the form that the headers request; without them, the specification's. */
+export function shaped(outcome: Outcome, { wants, table, many, select, write }: Shaping): Shaped {
+  const json = { ...outcome, contentType: TYPES.json };
+  if (outcome.status >= 400) return json;
+  if (write && wants.minimal) {
+    const said = outcome.dry ? '{"dry_run":true}' : "{}";
+    return { ...json, body: said };
+  }
+  const body = select !== null && (write || !many) ? projected(outcome.body, select) : outcome.body;
+  if (wants.csv) {
+    const names = select && outcome.dry ? [...select, "dry_run"] : select;
+    return { ...json, body: csv(body, table, names), contentType: `${TYPES.csv}; charset=utf-8` };
+  }
+  if (wants.single) return { ...json, body: many ? single(body) : body, contentType: TYPES.object };
+  return { ...json, body: write && wants.representation && !many ? `[${body}]` : body };
+}
+
+/** The number of written rows, for callers that ask for the count. */
+export function countHeader({ count }: Preferences, { status, body }: Outcome): Record<string, string> {
+  if (!count || status >= 400) return {};
+  return { "Content-Range": `*/${[JSON.parse(body) as unknown].flat().length}` };
+}
+
+/** An upsert's outcome without the unchanged rows. A single unchanged record answers no row. */
+export function newOnes(outcome: Outcome): Outcome {
+  if (outcome.status >= 400) return outcome;
+  const rows = JSON.parse(outcome.body) as Partial<Row> | (Row | null)[];
+  if (!Array.isArray(rows)) return rows.id === undefined ? { ...outcome, body: "[]" } : outcome;
+  return { ...outcome, body: JSON.stringify(rows.filter((row) => row !== null)) };
+}
+
+/** A removal may answer the rows. For other callers this is the short form of that answer. */
+export function successes(outcome: Outcome): Outcome {
+  if (outcome.status >= 400) return outcome;
+  const shown = ({ dry_run }: { dry_run?: true }) => ({ success: true, ...(dry_run && { dry_run }) });
+  const rows = [JSON.parse(outcome.body) as { dry_run?: true }].flat();
+  return { ...outcome, body: JSON.stringify(rows.map(shown)) };
+}
+
+/** The Content-Range: the rows of the page, and their total. After a cursor the position is unknown. */
+export function rangeHeader(page: Page | undefined, query: URLSearchParams): Record<string, string> {
+  if (!page) return {};
+  const offset = Number(query.get("offset") ?? 0);
+  const known = page.rows > 0 && !query.get("cursor");
+  const range = known ? `${offset}-${offset + page.rows - 1}` : "*";
+  return { "Content-Range": `${range}/${page.total ?? "*"}` };
+}
+
+/** The address of the next page. */
+export function pageHeaders(
+  path: string,
+  query: URLSearchParams,
+  page: Page | undefined,
+): Record<string, string> {
+  if (!page?.nextCursor) return {};
+  const next = new URLSearchParams(query);
+  next.delete("offset");
+  next.set("cursor", page.nextCursor);
+  return { ...cursorHeader(page), Link: `<${path}?${next}>; rel="next"` };
+}
+
+/** The meta data of a page without a Link: its next cursor, and the number of rows if counted. */
+export function pageInfoHeaders(page: Page | undefined): Record<string, string> {
+  return {
+    ...cursorHeader(page),
+    ...(page?.total !== undefined && { "Content-Range": `*/${page.total}` }),
+  };
+}
+
+function cursorHeader(page: Page | undefined): Record<string, string> {
+  return page?.nextCursor ? { "X-Next-Cursor": page.nextCursor } : {};
+}
+
+/** The bound of the header, for proxies that take no longer one. */
+const MOST_WARNINGS = 4_000;
+
+/** The reasons why a list is empty. As JSON with escapes, because a header is ASCII. */
+export function warningsHeader(page: Page | undefined): Record<string, string> {
+  const warnings = page?.warnings ?? [];
+  const fitting = warnings.filter((_, index) => ascii(warnings.slice(0, index + 1)).length <= MOST_WARNINGS);
+  return fitting.length > 0 ? { "X-Warnings": ascii(fitting) } : {};
+}
+
+function ascii(sentences: readonly string[]): string {
+  const escaped = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return JSON.stringify(sentences).replaceAll(/[^\x20-\x7e]/g, escaped);
+}
+
+function projected(body: string, select: string[]): string {
+  const one = ({ dry_run, ...row }: Record<string, unknown>) => ({
+    ...Object.fromEntries(select.map((name) => [name, row[name]])),
+    ...(dry_run === true && { dry_run }),
+  });
+  const value = JSON.parse(body) as Record<string, unknown> | Record<string, unknown>[];
+  return JSON.stringify(Array.isArray(value) ? value.map(one) : one(value));
+}
+
+function single(body: string): string {
+  const rows = JSON.parse(body) as unknown[];
+  expectOne(rows.length);
+  return JSON.stringify(rows[0]);
+}
+
+/** One record or several as CSV, in the requested order, else the table's. */
+function csv(body: string, table: Table, select: string[] | null): string {
+  const { columns } = readableOf(table);
+  const rows = [JSON.parse(body) as Record<string, unknown>].flat();
+  const names = select ?? Object.keys(rows[0] ?? columns);
+  return csvRows([...new Set(names)], rows, (name) => columns[name]?.type);
 }

@@ -9,10 +9,8 @@ import { pathBeneath } from "#runtime/operation/rest-paths.ts";
 import type { AdmissionControl } from "#transports/http/admission.ts";
 import { answer } from "#transports/http/answer.ts";
 import { type AdmittedRequest, admitted, type Http } from "#transports/http/handlers.ts";
-import { answerFile } from "./answers.ts";
-import { pageHeaders, rangeHeader } from "./list.ts";
-import { refuseOptions } from "./options.ts";
-import { preferences, shaped } from "./response-format.ts";
+import { answerFile, pageHeaders, rangeHeader, shaped } from "./answers.ts";
+import { preferences, refuseOptions } from "./options.ts";
 
 /** Mounts the rows that a job has found, as JSON or CSV. */
 export function mountJobRows(app: Http, control: AdmissionControl, service: Service, catalog: Catalog): void {

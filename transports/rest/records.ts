@@ -12,18 +12,8 @@ import { upsertOperation } from "#runtime/operation/upsert.ts";
 import { answer } from "#transports/http/answer.ts";
 import { readBody, readJson } from "#transports/http/body.ts";
 import type { AdmittedRequest, HttpContext } from "#transports/http/handlers.ts";
-import { answerOutcome, keyed } from "./answers.ts";
-import { dryRunOf, refuseOptions } from "./options.ts";
-import {
-  countHeader,
-  expectMost,
-  expectOne,
-  newOnes,
-  preferences,
-  selection,
-  shaped,
-  successes,
-} from "./response-format.ts";
+import { answerOutcome, countHeader, newOnes, shaped, successes } from "./answers.ts";
+import { dryRunOf, expectMost, expectOne, keyed, preferences, refuseOptions, selection } from "./options.ts";
 
 /** GET, PATCH and DELETE of the record in the address. */
 export async function one(

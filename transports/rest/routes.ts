@@ -8,11 +8,10 @@ import type { Table, Verb } from "#runtime/operation/table.ts";
 import type { AdmissionControl } from "#transports/http/admission.ts";
 import { readBody, readJson } from "#transports/http/body.ts";
 import { type AdmittedRequest, type Http, route } from "#transports/http/handlers.ts";
-import { answerFile, answerOutcome, answerZip, keyed } from "./answers.ts";
-import { list, pageInfoHeaders } from "./list.ts";
-import { refuseOptions } from "./options.ts";
+import { answerFile, answerOutcome, answerZip, pageInfoHeaders } from "./answers.ts";
+import { list } from "./list.ts";
+import { keyed, preferences, refuseOptions } from "./options.ts";
 import { create, matching, one } from "./records.ts";
-import { preferences } from "./response-format.ts";
 
 /** Every operation of the catalog as a route under /api. */
 export function mountRest(app: Http, control: AdmissionControl, service: Service, catalog: Catalog): void {

@@ -14,9 +14,9 @@ import { type AdmissionControl, idempotencyKey } from "#transports/http/admissio
 import { answerFault } from "#transports/http/answer.ts";
 import { checkCharset } from "#transports/http/body.ts";
 import { type AdmittedRequest, type Http, route } from "#transports/http/handlers.ts";
-import { answerOutcome } from "./answers.ts";
+import { answerOutcome, countHeader, shaped } from "./answers.ts";
+import { preferences } from "./options.ts";
 import { locationHeader, noEtag, noUpsert } from "./records.ts";
-import { countHeader, preferences, shaped } from "./response-format.ts";
 import { checkDeclared, receiveParts, receiveText, type Store } from "./upload-body.ts";
 
 const COLLECTION = "/api/import_jobs";

@@ -33,8 +33,7 @@ export async function openService(options: {
   const directory = opened.adopt(await openDirectory(pool, log), (each) => each.close());
   const db = directory.forgetting();
   const sessions = await openSessions(db, directory, config);
-  const notify = queueNotifier(db, log);
-  let notifying = Promise.resolve();
+  const { notify, ended } = queueNotifier(db, log);
   const open = opened.move();
   return {
     hold,
@@ -44,12 +43,10 @@ export async function openService(options: {
     sessions,
     config,
     log,
-    wake: () => {
-      notifying = notify();
-    },
+    wake: notify,
     close: async () => {
       // A pool that closes under a running transaction waits its whole grace time of five seconds.
-      await notifying;
+      await ended();
       await open.disposeAsync();
     },
   };

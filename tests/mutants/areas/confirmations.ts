@@ -44,7 +44,8 @@ export const confirmations: Area = {
       ["before[name]?.hash === fields[name]?.hash ? []", "true ? []"],
       ["[...new Set([...Object.keys(before), ...Object.keys(fields)])]", "Object.keys(fields)"],
     ],
-    "tools/campaigns/approval/state.ts": [
+    "tools/campaigns/approval/approve.ts": [
+      ["if (changes.length === 0) return false;", "return false;"],
       ['body_text: "the text",\n', ""],
       ['exclude_segment_ids: "the segments that are left out",\n', ""],
       [
@@ -69,6 +70,5 @@ export const confirmations: Area = {
       ["if (moved === 0 || !isAsked(context.call)) return;", "if (!isAsked(context.call)) return;"],
       ["ask?.({ sentences: () => [sentence], reach: UNBOUNDED });", ""],
     ],
-    "tools/campaigns/approval/hold.ts": [["if (changes.length === 0) return false;", "return false;"]],
   },
 };

@@ -19,8 +19,10 @@ export const idempotency: Area = {
       ['isSqlState(error, "55P03")', 'isSqlState(error, "55P04")'],
       ["where property_id = ${scope} and key", "where key"],
     ],
-    "runtime/funnel/replay.ts": [
+    "runtime/funnel/transaction.ts": [
       ['!recordsAnswer(operation) || operation.access === "public"', "!recordsAnswer(operation)"],
+    ],
+    "runtime/funnel/replay.ts": [
       ["(status === 404 || status === 409)", "status === 404"],
       ["if (recorded) return { ...recorded, replayed: true };", ""],
       ["return recorded && { ...recorded, replayed: true };", "return null;"],

@@ -107,12 +107,12 @@ test("a worker is woken by a process that only enqueues", async () => {
   };
   const worker = await start([send], { db: { ...db, asSystem, listen } });
   await worker.idle();
-  const notify = queueNotifier(fixture.db, fixture.log);
+  const { notify } = queueNotifier(fixture.db, fixture.log);
   for (let times = 1; times <= 3; times++) {
     await fixture.db.asSystem(
       (sql) => sql`insert into queue (id, name, input, max_attempts) values (uuid_v7(), 'send', '{}', 1)`,
     );
-    void notify();
+    notify();
     await vi.waitFor(() => expect(starts).toBe(times), { interval: 5, timeout: 5_000 });
     await worker.idle();
   }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { raw } from "#db/sql.ts";
 import { changesSince } from "#tools/approvals/approval.ts";
-import { APPROVED_COLUMNS } from "#tools/campaigns/approval/state.ts";
+import { APPROVED_COLUMNS } from "#tools/campaigns/approval/approve.ts";
 import campaigns from "#tools/campaigns/campaigns.table.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { onceOverMcp } from "../../support/operation-calls.ts";

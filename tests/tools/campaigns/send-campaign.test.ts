@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readUnsubscribeToken } from "#tools/preferences/links.ts";
+import { readUnsubscribeToken } from "#tools/player-links/links.ts";
 import { newScenario, type Scenario, scenarioIn } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { unsubscribeLinks } from "#tools/preferences/links.ts";
+import { unsubscribeLinks } from "#tools/player-links/links.ts";
 import { LANGUAGES } from "#tools/themes/theme.ts";
 import type { Word } from "#transports/pages/words/en.ts";
 import { WORDS } from "#transports/pages/words/words.ts";

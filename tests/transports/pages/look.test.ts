@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { unsubscribeLinks } from "#tools/preferences/links.ts";
+import { unsubscribeLinks } from "#tools/player-links/links.ts";
 import { dayAndNight, inspect, openBrowser, type Screen, smallTargets, visit } from "./browser.ts";
 import { type Casino, FREE_PLAY, openCasino, THEMES } from "./casino.ts";
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { unsubscribeLinks } from "#tools/preferences/links.ts";
+import { unsubscribeLinks } from "#tools/player-links/links.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type Arcade, arcade } from "../../tools/games/arcade.ts";
 import { openBrowser, picture, visit } from "./browser.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { unsubscribeLinks } from "#tools/preferences/links.ts";
+import { unsubscribeLinks } from "#tools/player-links/links.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type Arcade, arcade, SURE } from "../../tools/games/arcade.ts";
 import { FREE_PLAY, THEMES } from "./casino.ts";

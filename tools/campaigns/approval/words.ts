@@ -5,6 +5,7 @@ import { countWaiting } from "#tools/campaigns/planning/waiting.ts";
 import type { Cost } from "#tools/campaigns/preflight/cost.ts";
 import { type Preflight, preflight } from "#tools/campaigns/preflight/preflight.ts";
 import { checkReadiness } from "#tools/campaigns/preflight/readiness.ts";
+import { fieldsOf } from "#tools/campaigns/preflight/sample.ts";
 import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
 
 const MOST_EXAMPLE = 200;
@@ -91,9 +92,14 @@ function whenOf({ property }: Context, campaign: Campaign): string {
 
 /** How one message begins. Its player's name is cut short: it is a stranger's text, and nobody here needs it. */
 async function exampleOf(context: Context, campaign: Campaign): Promise<string[]> {
-  const { samples } = await checkReadiness({ ...context, call: { ...context.call, masked: true } }, campaign);
-  const [sample] = samples;
-  return sample ? [`One message of them: ${quoted(sample.subject ?? sample.text, MOST_EXAMPLE)}`] : [];
+  const { rendered } = await checkReadiness(
+    { ...context, call: { ...context.call, masked: true } },
+    campaign,
+  );
+  const [first] = rendered;
+  if (!first) return [];
+  const { subject, text } = fieldsOf(first.message);
+  return [`One message of them: ${quoted(subject ?? text, MOST_EXAMPLE)}`];
 }
 
 function reachOf({ allowed, audience, blocked }: Preflight): string[] {

@@ -1,10 +1,9 @@
 import type { EmailMessage } from "#runtime/channels/provider/channel.ts";
 import type { FaultDetail } from "#runtime/faults.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
-import { messageLinks, type PageLinks } from "#tools/player-links/links.ts";
-import { preferencesUrl } from "#tools/preferences/links.ts";
+import { messageLinks, type PageLinks, preferencesUrl } from "#tools/player-links/links.ts";
 import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
-import { withFooter } from "#tools/templates/rendering/email-footer.ts";
+import { withFooter } from "#tools/templates/rendering/email-document.ts";
 import {
   type CompiledEmail,
   compileEmail,
@@ -15,7 +14,7 @@ import {
 } from "#tools/templates/rendering/email-template.ts";
 import { parseField, SOURCE_CHARACTERS } from "#tools/templates/rendering/liquid.ts";
 import { completePlayer } from "#tools/templates/rendering/player-fields.ts";
-import { type Look, lookOf } from "#tools/themes/look.ts";
+import { type Look, lookOf } from "#tools/themes/theme.ts";
 import { markLinks } from "#tools/tracking/marks.ts";
 import { type Rewrite, trackMail } from "#tools/tracking/track-mail.ts";
 import {

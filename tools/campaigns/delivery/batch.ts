@@ -1,7 +1,6 @@
 import type { Messages, SendingChannel, SendOutcome } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { findCampaign } from "#tools/campaigns/campaign/campaign.ts";
-import { fail } from "#tools/campaigns/campaign/states.ts";
+import { fail, findCampaign } from "#tools/campaigns/campaign/campaign.ts";
 import { renderMessages } from "#tools/campaigns/content/render-messages.ts";
 import { STARTED_WITHIN_MS } from "#tools/compliance/sends-under-way.ts";
 import { storeMessages } from "#tools/mailbox/store-messages.ts";

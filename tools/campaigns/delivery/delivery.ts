@@ -5,7 +5,7 @@ import type { JobContext } from "#runtime/operation/job.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
 import type { Content } from "#tools/campaigns/content/content.ts";
 import { compileContent, notReady } from "#tools/campaigns/preflight/readiness.ts";
-import { unsubscribeLinks } from "#tools/preferences/links.ts";
+import { unsubscribeLinks } from "#tools/player-links/links.ts";
 import { type Candidate, chooseProviders } from "#tools/providers/choose.ts";
 import { openRoutes, type Routes } from "#tools/providers/routes.ts";
 import { longestCall, voiceLaws } from "#tools/voice/law/law.ts";

@@ -1,7 +1,6 @@
 import type { Context } from "#runtime/operation/context.ts";
-import { findCampaign } from "#tools/campaigns/campaign/campaign.ts";
+import { changeStatus, findCampaign } from "#tools/campaigns/campaign/campaign.ts";
 import { settleLater } from "#tools/campaigns/campaign/jobs.ts";
-import { changeStatus } from "#tools/campaigns/campaign/states.ts";
 import { countSends, keepStats } from "#tools/campaigns/stats/stats.ts";
 import { REFRESH_EVERY, REFRESH_STATS } from "#tools/tracking/stats-refresh.ts";
 

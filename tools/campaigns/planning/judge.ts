@@ -3,7 +3,7 @@ import type { Tenant } from "#runtime/operation/context.ts";
 import { sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import type { NoConsent } from "#tools/campaigns/stats/answer.ts";
 import { capsCtes } from "#tools/compliance/frequency.ts";
-import { type Judged, judgedCte } from "./judged.ts";
+import { type Judged, judgedCte } from "./audience.ts";
 import { waitingCtes } from "./send-waits.ts";
 
 export interface Judgement {

@@ -5,7 +5,7 @@ import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaig
 import { clockAt } from "#tools/compliance/hours.ts";
 import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
 import type { Referred } from "#tools/segments/rules/references.ts";
-import { audiencePage, type Judged, judgedPeople, type People } from "./judged.ts";
+import { audiencePage, type Judged, judgedPeople, type People } from "./audience.ts";
 import { waitingCtes } from "./send-waits.ts";
 
 interface PlannedPage {

@@ -2,7 +2,7 @@ import { cast, cte, type Fragment, join, sql } from "#db/sql.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import { clockAt, hoursCtes, nextOpening } from "#tools/compliance/hours.ts";
-import type { Judged } from "./judged.ts";
+import type { Judged } from "./audience.ts";
 
 /**
  * CTEs that end in `waiting (zones, region, until, waits)`: the places whose players must wait, until when and why. A

@@ -3,8 +3,7 @@ import type { Tenant } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import { capsCtes } from "#tools/compliance/frequency.ts";
 import { hoursCtes } from "#tools/compliance/hours.ts";
-import { hasAudience } from "./audience.ts";
-import { judgedCte } from "./judged.ts";
+import { hasAudience, judgedCte } from "./audience.ts";
 
 // More players would take an agent's call too long.
 const MOST_PLAYERS = 100_000;

@@ -3,7 +3,8 @@ import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
-import type { Sample } from "./sample.ts";
+import type { RenderedMessage } from "./readiness.ts";
+import { type Sample, sampleOf } from "./sample.ts";
 
 export const Cost = z.object({
   amount: z.number().nullable().describe("null: unknown"),
@@ -63,8 +64,9 @@ function unknownPrice(name: string, unit: Cost["unit"]): string {
   return `the cost is not known: no record says the price of a ${unit} by ${name}; set unit_price of a message provider`;
 }
 
-/** So many messages in the units of all channels, judged by the samples. */
-export function volumeOf(samples: readonly Sample[], messages: number): Volume {
+/** So many messages in the units of all channels, judged by those that were rendered. */
+export function volumeOf(rendered: readonly RenderedMessage[], messages: number): Volume {
+  const samples = rendered.map(sampleOf);
   return { messages, segments: allSegments(samples, messages), minutes: allMinutes(samples, messages) };
 }
 

@@ -1,9 +1,8 @@
 import type { z } from "zod";
 import { toFault } from "#runtime/faults.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
-import { hasAudience } from "#tools/campaigns/planning/audience.ts";
+import { hasAudience, type Judged } from "#tools/campaigns/planning/audience.ts";
 import { ADDRESS_BYTES, type Judgement, judgePage } from "#tools/campaigns/planning/judge.ts";
-import type { Judged } from "#tools/campaigns/planning/judged.ts";
 import type { NoConsent } from "#tools/campaigns/stats/answer.ts";
 import { firstReason } from "#tools/campaigns/stats/stats.ts";
 

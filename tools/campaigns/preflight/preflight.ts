@@ -2,15 +2,14 @@ import { z } from "zod";
 import { type FaultDetail, toFault } from "#runtime/faults.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
+import { type Campaign, checkStatus } from "#tools/campaigns/campaign/campaign.ts";
 import { ticketWarnings } from "#tools/campaigns/campaign/game-ticket.ts";
-import { checkStatus } from "#tools/campaigns/campaign/states.ts";
 import { findPause, pauseWords } from "#tools/campaigns/pause/property-pause.ts";
 import { NoConsent } from "#tools/campaigns/stats/answer.ts";
 import { Cost, estimatedCost, volumeOf } from "./cost.ts";
 import { countAudience } from "./count.ts";
 import { checkReadiness } from "./readiness.ts";
-import { Sample } from "./sample.ts";
+import { Sample, sampleOf } from "./sample.ts";
 import { costlyLetters, missingFields, missingWarnings, providerWarnings, smallTest } from "./warnings.ts";
 
 // Sending and scheduling have fifteen seconds in all, and count once more for an agent's confirmation.
@@ -57,7 +56,7 @@ export async function preflight(
   campaign: Campaign,
   countForMs = COUNT_FOR_MS,
 ): Promise<Preflight> {
-  const { problems, partial, samples, variables } = await checkReadiness(context, campaign);
+  const { problems, partial, rendered, variables } = await checkReadiness(context, campaign);
   const missing = await missingFields(context, campaign, variables);
   const counted = await countAudience(context, campaign, countForMs);
   const { audience, allowed, blocked, isEmpty } = counted;
@@ -68,7 +67,8 @@ export async function preflight(
     })),
     ...[...partial, ...(isEmpty ? [EMPTY] : [])].map((one) => ({ ...one, stops_sending: false })),
   ];
-  const { segments, minutes } = volumeOf(samples, allowed);
+  const samples = rendered.map(sampleOf);
+  const { segments, minutes } = volumeOf(rendered, allowed);
   const { cost, warnings: unpriced } = await estimatedCost(context, campaign, {
     messages: counted.isWhole ? allowed : null,
     segments,

@@ -1,5 +1,7 @@
-import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
+import { NIL_UUID } from "#db/types.ts";
+import type { Messages, SendingChannel } from "#runtime/channels/provider/channel.ts";
 import { Fault, type FaultDetail, toFault } from "#runtime/faults.ts";
+import { inTurns } from "#runtime/limits/turns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import { ticketProblems } from "#tools/campaigns/campaign/game-ticket.ts";
@@ -8,6 +10,7 @@ import {
   type CompileContext,
   type Content,
   plainLinks,
+  type Recipient,
 } from "#tools/campaigns/content/content.ts";
 import { emailContent } from "#tools/campaigns/content/email.ts";
 import { inboxContent } from "#tools/campaigns/content/inbox.ts";
@@ -15,12 +18,11 @@ import { pushContent } from "#tools/campaigns/content/push.ts";
 import { smsContent } from "#tools/campaigns/content/sms.ts";
 import { compileVariants, variantField } from "#tools/campaigns/content/variants.ts";
 import { voiceContent } from "#tools/campaigns/content/voice.ts";
-import { audienceSql, hasAudience } from "#tools/campaigns/planning/audience.ts";
-import { firstAllowed } from "#tools/campaigns/planning/judged.ts";
+import { audienceSql, firstAllowed, hasAudience } from "#tools/campaigns/planning/audience.ts";
+import { unsubscribeLinks } from "#tools/player-links/links.ts";
 import { ownProviders } from "#tools/providers/choose.ts";
 import { ranOutOfTime } from "#tools/templates/rendering/liquid.ts";
 import { PLAYER_FIELDS } from "#tools/templates/rendering/player-fields.ts";
-import { fieldsOf, renderedFor, type Sample } from "./sample.ts";
 
 const SAMPLES = 3;
 
@@ -29,7 +31,8 @@ interface Readiness {
   problems: FaultDetail[];
   /** Some recipients get no message because of these. */
   partial: FaultDetail[];
-  samples: Sample[];
+  /** Some messages as they would go out. */
+  rendered: RenderedMessage[];
   /** The variables of the messages. */
   variables: readonly string[];
 }
@@ -47,21 +50,21 @@ export async function checkReadiness(context: Context, campaign: Campaign): Prom
     ...(await audienceProblems(context, campaign)),
     ...(content && campaign.game_ticket ? await ticketProblems(context, campaign, content.variables) : []),
   ];
-  if (!content || problems.length > 0) return { problems, partial: [], samples: [], variables: [] };
-  const { samples, broken } = await renderSamples(context, campaign, content);
-  const plain = samples.flatMap((sample) => plainLinks(bodiesOf(sample), context.config.baseUrl));
+  if (!content || problems.length > 0) return { problems, partial: [], rendered: [], variables: [] };
+  const { rendered, broken } = await renderFirst(context, campaign, content);
+  const plain = rendered.flatMap((one) => plainLinks(bodiesOf(one), context.config.baseUrl));
   // Compiling the content has refused the plain links of the text itself.
   const links = [...new Set(plain.map(({ body }) => body))].map((body) => {
     return { field: `body_${body}`, message: "a link that it takes from a player's data is not https" };
   });
   // A value that one player lacks costs that player's message alone; one that all lack is a fault of the message.
   const isRendered = ({ variant_id }: { variant_id: string | null }) =>
-    samples.some((sample) => sample.variant_id === variant_id);
+    rendered.some((one) => one.variant_id === variant_id);
   const unrendered = broken.filter((one) => !isRendered(one));
   return {
     problems: [...detailsOf(unrendered), ...links],
     partial: detailsOf(broken.filter(isRendered)),
-    samples: campaign.ab_test ? firstOfEach(samples) : samples,
+    rendered: campaign.ab_test ? firstOfEach(rendered) : rendered,
     variables: content.variables,
   };
 }
@@ -131,8 +134,8 @@ async function audienceProblems(context: Context, campaign: Campaign): Promise<F
 }
 
 /** The text beside HTML is made of it. */
-function bodiesOf({ html, text }: Sample) {
-  return html === null ? { text } : { html };
+function bodiesOf({ message }: RenderedMessage) {
+  return "html" in message && message.html ? { html: message.html } : { text: message.text };
 }
 
 function detailsOf(faults: readonly FaultDetail[]): FaultDetail[] {
@@ -140,35 +143,38 @@ function detailsOf(faults: readonly FaultDetail[]): FaultDetail[] {
 }
 
 /** One message of each variant is enough to look at. */
-function firstOfEach(samples: readonly Sample[]): Sample[] {
-  return samples.filter(
-    ({ variant_id }, index) => samples.findIndex((one) => one.variant_id === variant_id) === index,
+function firstOfEach(rendered: readonly RenderedMessage[]): RenderedMessage[] {
+  return rendered.filter(
+    ({ variant_id }, index) => rendered.findIndex((one) => one.variant_id === variant_id) === index,
   );
 }
 
-/** The first messages as they would go out, and the faults of messages that cannot be rendered. */
-interface Samples {
-  samples: Sample[];
-  broken: Broken[];
+/** A message as it would go out to one player. */
+export interface RenderedMessage {
+  player_id: string;
+  variant_id: string | null;
+  message: Messages[SendingChannel];
 }
 
+/** A message that cannot be rendered. */
 interface Broken extends FaultDetail {
   variant_id: string | null;
 }
 
 /** Renders the messages to the first allowed players, of each variant. */
-export async function renderSamples(
+async function renderFirst(
   context: Context,
   campaign: Campaign,
   content: Content,
-): Promise<Samples> {
+): Promise<{ rendered: RenderedMessage[]; broken: Broken[] }> {
   const players = await firstAllowed(context, campaign, PLAYER_FIELDS, SAMPLES);
-  const rendered: Samples = { samples: [], broken: [] };
+  const rendered: RenderedMessage[] = [];
+  const broken: Broken[] = [];
   for (const [index, variant_id] of (content.variants ?? [null]).entries()) {
     for (const player of players) {
       try {
         const message = await renderedFor(context, content, player, variant_id);
-        rendered.samples.push({ player_id: String(player.id), variant_id, ...fieldsOf(message) });
+        rendered.push({ player_id: String(player.id), variant_id, message });
       } catch (error) {
         const fault = toFault(error);
         if (fault.status >= 500) throw error;
@@ -177,9 +183,49 @@ export async function renderSamples(
         const part = fault.details?.[0]?.field ?? "body_html";
         const field = variant_id === null ? part : variantField(index, part);
         const message = `cannot be rendered for player ${player.player_id}: ${fault.message}`;
-        rendered.broken.push({ field, message, variant_id });
+        broken.push({ field, message, variant_id });
       }
     }
   }
-  return rendered;
+  return { rendered, broken };
+}
+
+/** Renders the content for one player, whose row has the columns of templates and `address`. Throws as `messageTo`. */
+export async function renderedFor(
+  context: Context,
+  content: Content,
+  player: Record<string, unknown>,
+  variant_id: string | null,
+): Promise<Messages[SendingChannel]> {
+  const link = unsubscribeLinks(context.config)(context.property.id, NIL_UUID);
+  const recipient = recipientOf(context, player, variant_id);
+  return inTurns(context.property.id, () => content.messageTo(recipient, link));
+}
+
+function recipientOf(
+  { call }: Pick<Context, "call">,
+  player: Record<string, unknown>,
+  variant_id: string | null,
+): Recipient {
+  return {
+    ...(call.masked ? pseudonymous(player) : player),
+    send_id: NIL_UUID,
+    address: String(player.address),
+    ...(variant_id !== null && { variant_id }),
+  };
+}
+
+/** The player's values without full names and birth dates. Addresses in texts are masked in the answer. */
+function pseudonymous(player: Record<string, unknown>): Record<string, unknown> {
+  const { first_name, last_name, birth_date } = player;
+  return {
+    ...player,
+    first_name: initial(first_name),
+    last_name: initial(last_name),
+    birth_date: typeof birth_date === "string" ? `${birth_date.slice(0, 4)}-01-01` : null,
+  };
+}
+
+function initial(name: unknown): string | null {
+  return typeof name === "string" ? `${[...name][0] ?? ""}•••` : null;
 }

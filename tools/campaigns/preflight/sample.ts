@@ -1,12 +1,8 @@
 import { z } from "zod";
-import { NIL_UUID } from "#db/types.ts";
 import type { Messages, SendingChannel } from "#runtime/channels/provider/channel.ts";
-import { inTurns } from "#runtime/limits/turns.ts";
-import type { Context } from "#runtime/operation/context.ts";
-import type { Content, Recipient } from "#tools/campaigns/content/content.ts";
 import { maskAddress } from "#tools/people/address.ts";
-import { unsubscribeLinks } from "#tools/preferences/links.ts";
 import { ENCODINGS, segmentsOf } from "#tools/sms/segments.ts";
+import type { RenderedMessage } from "./readiness.ts";
 
 export const Sample = z.object({
   player_id: z.uuid(),
@@ -21,44 +17,9 @@ export const Sample = z.object({
 });
 export type Sample = z.output<typeof Sample>;
 
-/** Renders the content for one player, whose row has the columns of templates and `address`. Throws as `messageTo`. */
-export async function renderedFor(
-  context: Context,
-  content: Content,
-  player: Record<string, unknown>,
-  variant_id: string | null,
-): Promise<Messages[SendingChannel]> {
-  const link = unsubscribeLinks(context.config)(context.property.id, NIL_UUID);
-  const recipient = recipientOf(context, player, variant_id);
-  return inTurns(context.property.id, () => content.messageTo(recipient, link));
-}
-
-function recipientOf(
-  { call }: Pick<Context, "call">,
-  player: Record<string, unknown>,
-  variant_id: string | null,
-): Recipient {
-  return {
-    ...(call.masked ? pseudonymous(player) : player),
-    send_id: NIL_UUID,
-    address: String(player.address),
-    ...(variant_id !== null && { variant_id }),
-  };
-}
-
-/** The player's values without full names and birth dates. Addresses in texts are masked in the answer. */
-function pseudonymous(player: Record<string, unknown>): Record<string, unknown> {
-  const { first_name, last_name, birth_date } = player;
-  return {
-    ...player,
-    first_name: initial(first_name),
-    last_name: initial(last_name),
-    birth_date: typeof birth_date === "string" ? `${birth_date.slice(0, 4)}-01-01` : null,
-  };
-}
-
-function initial(name: unknown): string | null {
-  return typeof name === "string" ? `${[...name][0] ?? ""}•••` : null;
+/** A rendered message as the preflight shows it. */
+export function sampleOf({ player_id, variant_id, message }: RenderedMessage): Sample {
+  return { player_id, variant_id, ...fieldsOf(message) };
 }
 
 /** The fields of a sample that the message has. */

@@ -25,11 +25,11 @@ export async function costs(context: Context, journeyId: string): Promise<Simula
   const found: SimulatedOutcome["cost"] = [];
   for (const { node, campaign_id, messages } of nodes) {
     const campaign = await findCampaign(context, campaign_id);
-    const samples =
+    const rendered =
       campaign.channel === "sms" || campaign.channel === "voice"
-        ? (await checkReadiness(context, campaign)).samples
+        ? (await checkReadiness(context, campaign)).rendered
         : [];
-    const { cost } = await estimatedCost(context, campaign, volumeOf(samples, messages));
+    const { cost } = await estimatedCost(context, campaign, volumeOf(rendered, messages));
     if (cost) found.push({ node, ...cost });
   }
   return found;

@@ -1,7 +1,6 @@
 import { decodeHTML } from "entities";
 import { Fault, invalid, toFault } from "#runtime/faults.ts";
 import { isUnfinished } from "#runtime/limits/turns.ts";
-import type { Frame } from "./email-document.ts";
 import { type ParsedField, parseField, ranOutOfTime } from "./liquid.ts";
 import { plainText } from "./plain-text.ts";
 import { BARE_FIELDS } from "./player-fields.ts";
@@ -13,6 +12,17 @@ export interface EmailTemplate {
   text?: string | null;
   /** The document around its HTML, if that is a fragment. */
   frame?: Frame;
+}
+
+/** The document around a fragment of HTML. Its parts are the same for all recipients. */
+export interface Frame {
+  /** Up to the begin of the body. */
+  head: string;
+  /** From there to the fragment. */
+  top: string;
+  /** Between the fragment and the footer. */
+  seam: string;
+  end: string;
 }
 
 export interface RenderedEmail {

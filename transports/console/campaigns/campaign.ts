@@ -1,6 +1,6 @@
 import { html } from "hono/html";
+import { allows } from "#tools/campaigns/campaign/campaign.ts";
 import type { Status } from "#tools/campaigns/campaign/columns.ts";
-import { allows } from "#tools/campaigns/campaign/states.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { actButton, askButton, type Filled } from "#transports/console/fields.ts";
 import { consolePage } from "#transports/console/frame.ts";

@@ -1,8 +1,7 @@
 import { html } from "hono/html";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { LOGO_KINDS, logoOf, MOST_LOGO_BYTES } from "#tools/themes/logo/logo.ts";
-import { themePaths } from "#tools/themes/paths.ts";
-import type { Theme } from "#tools/themes/theme.ts";
+import { type Theme, themePaths } from "#tools/themes/theme.ts";
 import type { Desk } from "#transports/console/desk.ts";
 import { actButton, tried } from "#transports/console/fields.ts";
 import { redirect, refusedPage } from "#transports/console/signed-out.ts";

@@ -1,7 +1,6 @@
 import { html } from "hono/html";
 import type { Property } from "#runtime/operation/property.ts";
-import { themePaths } from "#tools/themes/paths.ts";
-import { shownName, type Theme } from "#tools/themes/theme.ts";
+import { shownName, type Theme, themePaths } from "#tools/themes/theme.ts";
 import type { Speech } from "#transports/pages/words/words.ts";
 import { type Html, type Page, respond } from "./page.ts";
 

@@ -1,6 +1,5 @@
 import { isUuid } from "#db/text.ts";
 import type { Service } from "#runtime/funnel/service.ts";
-import { themeVersion } from "#tools/themes/paths.ts";
 import {
   COLORS,
   type ColorName,
@@ -8,6 +7,7 @@ import {
   type Theme,
   TYPEFACES,
   themeOf,
+  themeVersion,
 } from "#tools/themes/theme.ts";
 import type { Http } from "#transports/http/handlers.ts";
 

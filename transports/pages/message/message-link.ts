@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { loggedFault } from "#runtime/faults.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
-import { readUnsubscribeToken } from "#tools/preferences/links.ts";
+import { readUnsubscribeToken } from "#tools/player-links/links.ts";
 import { themeOf } from "#tools/themes/theme.ts";
 import { addressOf } from "#transports/http/admission.ts";
 import type { HttpContext } from "#transports/http/handlers.ts";

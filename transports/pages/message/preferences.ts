@@ -1,5 +1,5 @@
 import { html } from "hono/html";
-import { readUnsubscribeToken } from "#tools/preferences/links.ts";
+import { readUnsubscribeToken } from "#tools/player-links/links.ts";
 import { CONSENT_TEXTS, type Preference } from "#tools/preferences/preferences.ts";
 import { shownName } from "#tools/themes/theme.ts";
 import type { HttpContext } from "#transports/http/handlers.ts";

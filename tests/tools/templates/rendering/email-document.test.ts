@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
-import { withFooter } from "#tools/templates/rendering/email-footer.ts";
+import { withFooter } from "#tools/templates/rendering/email-document.ts";
 import { compileEmail, playerVariables } from "#tools/templates/rendering/email-template.ts";
 import { contrast } from "#tools/themes/contrast.ts";
-import type { Look } from "#tools/themes/look.ts";
-import { DEFAULT_THEME } from "#tools/themes/theme.ts";
+import { DEFAULT_THEME, type Look } from "#tools/themes/theme.ts";
 
 const property = {
   name: "Lucky Star",

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Fault } from "#runtime/faults.ts";
-import { withFooter } from "#tools/templates/rendering/email-footer.ts";
+import { withFooter } from "#tools/templates/rendering/email-document.ts";
 import {
   compileEmail,
   type EmailTemplate,
