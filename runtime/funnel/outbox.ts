@@ -99,20 +99,39 @@ function jobRow(job: PendingJob, index: number) {
   };
 }
 
+interface Endpoint {
+  endpoint_id: string;
+  events: string[];
+}
+
+const asked = new WeakMap<Sql, Promise<readonly Endpoint[]>>();
+
 /**
- * The receivers are asked for right before the last statements, and each statement gets them as values: a distributed
- * database sends rows that an insert reads from another part to all of its nodes, and fails where one is down. An
- * endpoint that subscribes in between gets no event: it was not stored for that endpoint.
+ * The property's active endpoints, asked for once a transaction. A call that is going to emit an event asks with its
+ * first statement, so that the answer costs no round trip.
+ */
+export function endpointsOf(transaction: Sql, property: string | null): Promise<readonly Endpoint[]> {
+  const known = asked.get(transaction);
+  if (known !== undefined) return known;
+  const asking = transaction<Endpoint[]>`
+    select id as endpoint_id, events from webhook_endpoints
+    where property_id = ${property}::uuid and is_active`.then((rows) => rows);
+  // It fails with the transaction, and then nobody asks for the answer.
+  asking.catch(() => {});
+  asked.set(transaction, asking);
+  return asking;
+}
+
+/**
+ * Each statement gets the receivers as values: a distributed database sends rows that an insert reads from another part
+ * to all of its nodes, and fails where one is down. An endpoint that subscribes after it was asked for gets no event.
  */
 async function eventStatements(
   transaction: Sql,
   property: string | null,
   events: PendingEvent[],
 ): Promise<Fragment[]> {
-  const wanted = [...new Set(events.flatMap(({ type }) => subscriptionsFor(type)))];
-  const endpoints = await transaction<{ endpoint_id: string; events: string[] }[]>`
-    select id as endpoint_id, events from webhook_endpoints
-    where property_id = ${property}::uuid and is_active and events && ${wanted}::text[]`;
+  const endpoints = await endpointsOf(transaction, property);
   const heard = events
     .map(eventRow)
     .map((event) => ({ event, receivers: endpoints.filter((one) => one.events.some(isIn(event.wanted))) }))

@@ -2,12 +2,14 @@ import type { Work } from "#db/database.ts";
 import type { Page } from "#db/query/reader.ts";
 import { thrownAt, toFault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
+import type { Operation } from "#runtime/operation/operation.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import { inActivity } from "#runtime/telemetry/activity.ts";
 import { type AuditRow, auditOf } from "./audit.ts";
 import { carrying } from "./carry-out.ts";
 import { useConfirmation } from "./confirmations.ts";
 import { claimKey } from "./idempotency.ts";
+import { endpointsOf } from "./outbox.ts";
 import { propose } from "./propose.ts";
 import { isRecorded, recordRefusal, refusalOf } from "./replay.ts";
 import { askedBy, conceals, isWeighed, weigh } from "./review.ts";
@@ -60,8 +62,9 @@ export async function run(given: Run): Promise<Outcome> {
 
 /** Sends the handler's first query together with the look-up of the key; a recorded answer rolls the query back. */
 async function answer(running: Running): Promise<Outcome> {
-  const { operation, keyed, sql } = running;
+  const { operation, keyed, property, sql } = running;
   const claiming = keyed ? claimKey(sql, keyed) : null;
+  if (property && emits(operation)) void endpointsOf(sql, property.id);
   const [claimed, handled] = await Promise.allSettled([claiming, handle(running)]);
   if (claimed.status === "rejected") throw claimed.reason;
   if (claimed.value) throw new Undone({ ...claimed.value, replayed: true });
@@ -80,6 +83,11 @@ async function answer(running: Running): Promise<Outcome> {
   if (operation.discarded) throw new Undone(outcome);
   if (asked) outcome.asked = asked;
   return outcome;
+}
+
+/** Whether the operation tells of each of its records. */
+function emits({ crud }: Operation): boolean {
+  return crud !== undefined && crud.verb in crud.table.events;
 }
 
 /** The refusal whose writes are committed, with its events and its audit row; any other error is thrown. */
