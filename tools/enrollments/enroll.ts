@@ -84,7 +84,7 @@ export async function enroll(
 const SHARDS = 16;
 
 /**
- * Counts those of `judged` whom the journey does not take, in rows without a node. Another transaction may have enrolled
+ * Counts the people of `judged` whom the journey ignores, in rows without a node. Another transaction may have enrolled
  * a person in the meantime.
  */
 function ignoredCounts({ property, call }: Context): Fragment {

@@ -91,7 +91,7 @@ export interface InboxCounts {
 
 const EMPTY: InboxCounts = { unseen: 0, unread: 0 };
 
-/** The counts of several players' inboxes. A player without a message has none. */
+/** The counts of several players' inboxes. Players without messages are left out. */
 export async function countInboxes(
   { sql, property }: Tenant,
   playerIds: readonly string[],

@@ -15,7 +15,7 @@ export interface Invitation {
   is_active: boolean | null;
 }
 
-/** The open invitation of a link. Throws `invalid` for a link that is not valid, or not any more. */
+/** The open invitation of a link. Throws `invalid` for a false or an expired link. */
 export async function invitationOf(sql: Sql, token: string): Promise<Invitation> {
   const [invitation] = await sql<Invitation[]>`
     select i.id, i.property_id, p.name as property_name, i.email, i.name, i.role, u.id as user_id, u.is_active

@@ -127,7 +127,7 @@ export const COUNTRY_FORM: Form = {
   wants: "an ISO 3166 code, such as US",
 };
 
-/** How filters compare states. The country of a filter is not known, so a text that is none is left as it is. */
+/** How filters compare states. The country of a filter is unknown, so any text but an American state is left as it is. */
 export const STATE_FORM: Form = {
   fit: (text) => stateOf(text, null) ?? text.trim(),
   wants: "a state",

@@ -17,7 +17,7 @@ const PLACES = ["timezone", "country", "state", "postal_code"] as const;
 /** The players of a day to whom an agent may give other texts unasked: messages that were approved show them. */
 const MOST_UNASKED = 25;
 
-/** Asks about a change by which a player may be written to who may not be now, or reads words that nobody approved. */
+/** Asks about a change that lifts a bar on messages to a player, or that puts unapproved words before one. */
 export async function askAboutWeakening(context: Context, changing: Changing): Promise<void> {
   if (!context.ask) return;
   const about = [leavesHold, comesOfAge, movesMessages, movesHours, putsLinks];

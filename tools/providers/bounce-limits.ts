@@ -17,7 +17,7 @@ export interface Consequence {
   hash: string;
   playerId: string | null;
   campaignId: string | null;
-  /** The message is unknown: no limit applies, because unknown messages would never reach it. */
+  /** The message is unknown, so it acts at once: the limit counts known messages alone. */
   uncounted?: boolean;
 }
 

@@ -14,7 +14,7 @@ const DAY_MS = 86_400_000;
 
 /** HMAC-SHA256 of a browser's random name: two properties know one browser by two hashes. */
 export function deviceHash({ pepper }: Pick<Property, "pepper">, name: string): Buffer {
-  // A blank is in no address, so this is no address's hash.
+  // Addresses have no blanks, so this differs from every address's hash.
   return addressHash(pepper, `device ${name}`);
 }
 

@@ -104,7 +104,7 @@ function warningsOf(activated: Activated): string[] {
     ...(game.odds_published ? [] : ["The odds are not published: players cannot check them."]),
     ...(prizes.some(({ kind, inventory_total }) => kind !== "no_prize" && inventory_total === null) &&
     game.draw !== "deck"
-      ? ["A prize has no stock limit, so the cost has none."]
+      ? ["A prize has unlimited stock, so the cost is unlimited."]
       : []),
     "The rows of list_game_laws are defaults. Have counsel check them and the rules.",
   ];

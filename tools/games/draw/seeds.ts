@@ -36,7 +36,7 @@ export function openMaster(config: AppSecret, propertyId: string, gameId: string
   return master;
 }
 
-/** The seed of one play: HMAC-SHA256(master, `game:player:n`). Nobody chooses it, and nobody without the master knows it. */
+/** The seed of one play: HMAC-SHA256(master, `game:player:n`). Nobody chooses it, and only the master reveals it. */
 export function playSeed(master: Uint8Array, { gameId, playerId, n }: PlayNumber): Buffer {
   // Of bytes themselves an HMAC takes three times as long.
   return createHmac("sha256", createSecretKey(master)).update(`${gameId}:${playerId}:${n}`).digest();

@@ -169,7 +169,7 @@ export const FIELDS: Readonly<Record<string, Field>> = {
     read: (value) => (statuses.includes(value.toLowerCase()) ? value.toLowerCase() : null),
   },
   timezone,
-  // The country is another cell's matter: of a text that is no American state nothing is known here.
+  // Another cell has the country, so any text but the name of an American state is kept as it is.
   state: {
     ...text("state"),
     read: (value) => (value.length <= MOST_CHARACTERS.state ? (stateOf(value, null) ?? value) : null),

@@ -140,7 +140,9 @@ export function columnWarnings({ header, missing, ignored }: Layout): string[] {
         : `The file has no column ${column}, which the mapping gives to ${use}: nothing was read for it. The columns are: ${shown(header)}.`,
     ),
     ...(ignored.length > 0
-      ? [`Columns of no known field were not imported: ${shown(ignored)}. The mapping can name their fields.`]
+      ? [
+          `These columns were left out, because their fields are unknown: ${shown(ignored)}. The mapping can name their fields.`,
+        ]
       : []),
   ];
 }

@@ -52,7 +52,7 @@ export async function askAboutMoves(context: Context, ids: string[]): Promise<vo
   }
 }
 
-/** The players among `ids` who fit the segment's rules and are no members yet, or are members and fit no more. */
+/** The players among `ids` who fit the segment's rules without being members, or are members without fitting. */
 async function movedPlayers(
   { sql, property }: Context,
   segment: string,
