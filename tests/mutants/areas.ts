@@ -9,6 +9,7 @@ import { ledger } from "./areas/ledger.ts";
 import { queue } from "./areas/queue.ts";
 import { reader } from "./areas/reader.ts";
 import { record } from "./areas/record.ts";
+import { stopping } from "./areas/stopping.ts";
 import { tenancy } from "./areas/tenancy.ts";
 import { webhooks } from "./areas/webhooks.ts";
 import type { Area } from "./change.ts";
@@ -18,6 +19,7 @@ export const AREAS: readonly Area[] = [
   hours,
   frequency,
   claim,
+  stopping,
   record,
   ledger,
   idempotency,

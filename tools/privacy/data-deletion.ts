@@ -72,6 +72,8 @@ export default tool({
     // Locked last, because it keeps others from storing players. A player stored before is found by now. A later writer
     // waits, and finds the address barred.
     await lockPlayerWrites(context);
+    // Campaigns have gone on meanwhile. The player's record has no address any more.
+    await stopSends(context, [player.id], CHANNELS, "erased", { hashes: person.ownHashes });
     const shared_with = await sharersOf(context, person);
     await completeRequest(context, requestId, erased);
     context.ask?.({ state: player.id, sentences: () => erasureWords(name, erased) });

@@ -1,6 +1,7 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { scenarioIn } from "../../support/scenario.ts";
+import { lockWaits, openTransaction } from "../../support/blocking.ts";
+import { type Scenario, scenarioIn } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
 
 // Sends that a delivery gives back are claimed again at once, by a claim that cannot see an uncommitted bar.
@@ -10,24 +11,45 @@ let admin: postgres.Sql;
 // Without a worker: the test says what becomes of a message that is on its way.
 beforeAll(async () => {
   service = await startService({ role: "web" });
-  admin = postgres(service.database.url, { max: 1, onnotice: () => {} });
+  admin = postgres(service.database.url, { max: 2, onnotice: () => {} });
 });
 afterAll(async () => {
   await admin?.end();
   await service?.stop();
 });
 
-/** Someone waits in the middle of a transaction. */
-const halting = () =>
-  vi.waitFor(
+/** Resolves when a transaction has asked the same at three moments: it waits until a message has an outcome. */
+async function looksAgain(): Promise<void> {
+  const moments = new Map<string, Set<string>>();
+  await vi.waitFor(
     async () => {
-      const found = await admin`
-        select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
-          and xact_start < clock_timestamp() - interval '100 milliseconds'`;
-      expect(found.length).toBeGreaterThan(0);
+      const asked = await admin<{ what: string; moment: string }[]>`
+        select concat_ws(' ', pid, xact_start, query) as what, query_start::text as moment from pg_stat_activity
+        where datname = current_database() and pid <> pg_backend_pid() and xact_start is not null`;
+      for (const { what, moment } of asked) moments.set(what, (moments.get(what) ?? new Set()).add(moment));
+      expect(Math.max(0, ...[...moments.values()].map(({ size }) => size))).toBeGreaterThanOrEqual(3);
     },
-    { timeout: 10_000, interval: 10 },
+    { timeout: 20_000, interval: 5 },
   );
+}
+
+/** Gives a campaign's sends this status, as a delivery does. However slow the machine, they were claimed just now. */
+const become = ({ id, query }: Scenario, campaignId: string, status: string) =>
+  query(
+    (sql) => sql`
+      update campaign_sends set status = ${status}, updated_at = clock_timestamp() + interval '1 minute'
+      where property_id = ${id} and campaign_id = ${campaignId}`,
+  );
+
+/** Calls, and notes when the answer is there. */
+function calling(scenario: Scenario, operation: string, input: object) {
+  const call = { isAnswered: false, answer: scenario.call(operation, input) };
+  const note = () => {
+    call.isAnswered = true;
+  };
+  call.answer.then(note, note);
+  return call;
+}
 
 test.each<[string, string, (player: { id: string; email: string; propertyId: string }) => object]>([
   ["its address is suppressed", "create_suppression", ({ email }) => ({ channel: "email", address: email })],
@@ -51,22 +73,112 @@ test.each<[string, string, (player: { id: string; email: string; propertyId: str
   const campaignId = await scenario.campaign();
   await scenario.send(campaignId);
   await scenario.work({ only: "plan_campaign" });
-  const become = (status: string) =>
-    scenario.query(
-      (sql) => sql`
-        update campaign_sends set status = ${status}, updated_at = clock_timestamp()
-        where property_id = ${propertyId} and campaign_id = ${campaignId}`,
-    );
-  await become("sending");
-  let answered = false;
-  const barred = scenario.call(operation, about({ id, email, propertyId })).finally(() => {
-    answered = true;
-  });
-  await halting();
-  await become("pending");
-  expect(answered).toBe(false);
-  await barred;
+  await become(scenario, campaignId, "sending");
+  const barring = calling(scenario, operation, about({ id, email, propertyId }));
+  await Promise.race([looksAgain(), barring.answer]);
+  expect(barring.isAnswered).toBe(false);
+  await become(scenario, campaignId, "pending");
+  await barring.answer;
   expect(await scenario.stats(campaignId)).toMatchObject({ cancelled: 1, pending: 0 });
+});
+
+/** An erasure that has stopped the sends under way, and waits for `table` until `release`. */
+async function haltedErasure(scenario: Scenario, playerId: string, table: string) {
+  const release = await openTransaction(admin, (sql) => sql`lock table ${sql(table)} in share mode`);
+  const erasing = calling(scenario, "data_deletion", { propertyId: scenario.id, playerId });
+  await lockWaits(admin, 1);
+  return { erasing, release };
+}
+
+test("an erasure waits for a message to another player with the address that is claimed while it runs", async () => {
+  const { id: propertyId } = await service.newTenant();
+  const scenario = scenarioIn(service, propertyId);
+  const email = "ana@example.com";
+  const playerId = await scenario.player({ email });
+  await scenario.player({ email, player_id: "twin", status: "inactive" });
+  const conditions = [{ field: "status", operator: "eq", value: "inactive" }];
+  const campaignId = await scenario.campaign({ audience: null, conditions });
+  const { erasing, release } = await haltedErasure(scenario, playerId, "voice_calls");
+  await scenario.send(campaignId);
+  await scenario.work({ only: "plan_campaign" });
+  await become(scenario, campaignId, "sending");
+  await release();
+  await Promise.race([looksAgain(), erasing.answer]);
+  expect(erasing.isAnswered).toBe(false);
+  await become(scenario, campaignId, "sent");
+  expect(await erasing.answer).toMatchObject({ success: true });
+});
+
+test("a campaign that is planned while its recipient is erased sends that recipient nothing", async () => {
+  const { id: propertyId } = await service.newTenant();
+  const scenario = scenarioIn(service, propertyId);
+  const playerId = await scenario.player({ email: "ana@example.com" });
+  const campaignId = await scenario.campaign();
+  const { erasing, release } = await haltedErasure(scenario, playerId, "voice_calls");
+  await scenario.send(campaignId);
+  const planning = scenario.work({ only: "plan_campaign" });
+  await lockWaits(admin, 2);
+  await release();
+  await Promise.all([planning, erasing.answer]);
+  await scenario.work();
+  expect(await scenario.mailbox()).toEqual([]);
+  expect(await scenario.tally(campaignId)).toEqual({ skipped: 1 });
+});
+
+test("a message that is given back in the middle of a cancellation is cancelled too", async () => {
+  const { id: propertyId } = await service.newTenant();
+  const scenario = scenarioIn(service, propertyId);
+  const playerId = await scenario.player({ email: "ana@example.com" });
+  const [held, returned] = [await scenario.campaign(), await scenario.campaign()];
+  for (const id of [held, returned]) await scenario.send(id);
+  await scenario.work({ only: "plan_campaign" });
+  await become(scenario, returned, "sending");
+  const release = await openTransaction(
+    admin,
+    (sql) => sql`select from campaign_sends where campaign_id = ${held} for update`,
+  );
+  const banning = scenario.call("set_player_status", { propertyId, playerId, status: "banned" });
+  // The cancellation began before the message was given back, and does not see it.
+  await lockWaits(admin, 1);
+  await become(scenario, returned, "pending");
+  await release();
+  await banning;
+  for (const id of [held, returned]) expect(await scenario.tally(id)).toEqual({ cancelled: 1 });
+});
+
+test("a message that waits for a later hour is cancelled, and one that a vendor may have is not counted so", async () => {
+  const { id: propertyId } = await service.newTenant();
+  const scenario = scenarioIn(service, propertyId);
+  const playerId = await scenario.player({ email: "ana@example.com" });
+  const [deferred, repeated] = [await scenario.campaign(), await scenario.campaign()];
+  for (const id of [deferred, repeated]) await scenario.send(id);
+  await scenario.work({ only: "plan_campaign" });
+  await become(scenario, deferred, "deferred");
+  await scenario.query(
+    (sql) => sql`update campaign_sends set repeats = true where campaign_id = ${repeated}`,
+  );
+  await scenario.call("set_player_status", { propertyId, playerId, status: "banned" });
+  expect(await scenario.tally(deferred)).toEqual({ cancelled: 1 });
+  expect(await scenario.tally(repeated)).toEqual({ unknown: 1 });
+});
+
+test("a number on the do-not-call list stops its player's mail, and not the mail of who shares the address", async () => {
+  const { id: propertyId } = await service.newTenant();
+  const scenario = scenarioIn(service, propertyId);
+  const email = "ana@example.com";
+  await scenario.player({ email, phone: "+17025550143" });
+  await scenario.player({ email, player_id: "twin", status: "inactive" });
+  const to = (status: string) => [{ field: "status", operator: "eq", value: status }];
+  const campaigns = [];
+  for (const status of ["active", "inactive"]) {
+    const id = await scenario.campaign({ audience: null, conditions: to(status) });
+    await scenario.send(id);
+    campaigns.push(id);
+  }
+  await scenario.work({ only: "plan_campaign" });
+  await scenario.call("create_dnc_entry", { phone: "+17025550143" });
+  const states = campaigns.map((id) => scenario.tally(id));
+  expect(await Promise.all(states)).toEqual([{ cancelled: 1 }, { pending: 1 }]);
 });
 
 test("taking back email leaves a text to the same player on its way", async () => {

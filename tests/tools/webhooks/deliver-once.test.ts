@@ -3,7 +3,7 @@ import { openWebhooks, PLAYER, type Webhooks } from "./scenario.ts";
 
 let webhooks: Webhooks;
 beforeAll(async () => {
-  webhooks = await openWebhooks({ timeoutMs: 1_000 });
+  webhooks = await openWebhooks();
 });
 afterAll(() => webhooks.close());
 afterEach(() => webhooks.clear());

@@ -1,10 +1,11 @@
+import { randomUUID } from "node:crypto";
 import { HttpResponse, http } from "msw";
 import { setupServer } from "msw/node";
 import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { identifier } from "#db/sql.ts";
 import type { EmailMessage, SendOutcome } from "#runtime/channels/provider/channel.ts";
-import { Killed, loseWorker, vendor } from "../../../support/job-runner.ts";
+import { Killed, loseWorker, runNext, vendor } from "../../../support/job-runner.ts";
 import { openProvider } from "../../../support/provider.ts";
 import { newScenario, type Scenario } from "../../../support/scenario.ts";
 import { startService, type TestService } from "../../../support/service.ts";
@@ -291,6 +292,40 @@ describe("what became of messages", () => {
   });
 });
 
+test("a bounce of which the vendor tells before it answers keeps its reason", async () => {
+  const id = await scenario.planned(1);
+  const { sender } = vendor({
+    answer: async (message) => {
+      await scenario.query(
+        (sql) => sql`
+          update campaign_sends set status = 'bounced', bounced_at = now(), error_code = 'smtp_550', error_message = 'gone'
+          where property_id = ${scenario.id} and id = ${message.id}`,
+      );
+      return sent(message);
+    },
+  });
+  await scenario.work({ open: () => sender });
+  expect(await scenario.tally(id)).toEqual({ bounced: 1 });
+  expect([await column("error_code"), await column("error_message")]).toEqual([["smtp_550"], ["gone"]]);
+});
+
+test("the outcome of a message that another delivery has by now is that delivery's to record", async () => {
+  const id = await scenario.planned(1);
+  const other = randomUUID();
+  const { sender } = vendor({
+    answer: async (message) => {
+      await scenario.query(
+        (sql) => sql`
+          update campaign_sends set claimed_by = ${other} where property_id = ${scenario.id} and id = ${message.id}`,
+      );
+      return failed(message);
+    },
+  });
+  await runNext(service, scenario.id, { open: () => sender, only: "deliver_campaign" });
+  expect(await scenario.tally(id)).toEqual({ sending: 1 });
+  expect(await column("claimed_by")).toEqual([other]);
+});
+
 test("a message of which the vendor's notice has told is not told of again", async () => {
   await scenario.call("create_webhook_endpoint", {
     url: "https://receiver.example/hook",
@@ -348,6 +383,13 @@ describe("errors in a row", () => {
     await scenario.work({ open: () => sender });
     expect(await scenario.tally(id)).toEqual({ failed: lost, sent: 60 - lost! });
     expect((await scenario.get(id)).status).toBe("sent");
+  });
+
+  test("pause the campaign however few of a batch they are", async () => {
+    const id = await scenario.planned(4, { max_send_errors: 3 });
+    await scenario.work({ open: () => vendor({ answer: failed }).sender });
+    expect(await scenario.get(id)).toMatchObject({ status: "paused" });
+    expect(await scenario.tally(id)).toEqual({ failed: 4 });
   });
 
   test("do not pause the campaign when they are as many as it allows", async () => {
@@ -438,6 +480,20 @@ describe("a message of which nobody can tell", () => {
     expect(await scenario.tally(id)).toEqual({ sent: 2, unknown: 2 });
     expect(given).toHaveLength(6);
     expect(new Set(given.map((one) => one.id)).size).toBe(4);
+  });
+
+  test("does not count as failed when the vendor refuses it the second time", async () => {
+    const id = await scenario.planned(1);
+    let tried = 0;
+    const { sender } = vendor({
+      repeatable: true,
+      answer: (message) => (++tried === 1 ? unclear(message) : failed(message)),
+    });
+    await scenario.work({ open: () => sender });
+    await dueNow();
+    await scenario.work({ open: () => sender });
+    expect(tried).toBe(2);
+    expect(await scenario.tally(id)).toEqual({ unknown: 1 });
   });
 
   test("counts against the caps of others while it waits to be tried again, and not against its own", async () => {
