@@ -40,7 +40,7 @@ create table schedule_ticks (
 
 grant select, insert, update, delete on queue, schedule_ticks to app_system;
 grant insert on queue to app_property;
-grant select (id, name, dedupe, state, run_at), update (run_at) on queue to app_property;
+grant select (id, name, dedupe, merge_key, state, run_at), update (run_at) on queue to app_property;
 
 -- Raises QL001 unless the lease is valid, and keeps it valid until the transaction ends. The key-share lock stops
 -- another worker's claim, but not the heartbeat. It is called before a transaction takes its role.

@@ -22,10 +22,15 @@ export interface PendingJob {
   trace: string | null;
 }
 
+/** A job by its name and merge key. */
+export type QueuedJob = Pick<PendingJob, "name" | "mergeKey">;
+
 /** The events and jobs of one transaction; its last statement writes them. */
 export interface PendingEffects extends Pick<Context, "emit" | "enqueue"> {
   events: PendingEvent[];
   jobs: PendingJob[];
+  /** The jobs that its commit left on the queue, those of events too: the workers are told of them. */
+  queued: readonly QueuedJob[];
 }
 
 export function pendingEffects(): PendingEffects {
@@ -34,6 +39,7 @@ export function pendingEffects(): PendingEffects {
   return {
     events,
     jobs,
+    queued: [],
     emit: (type, object, previous) => void events.push({ type, object, previous, trace: traceparent() }),
     enqueue: ({ name, attempts, input: schema }, input, options) =>
       void jobs.push({ name, attempts, input: schema.parse(input), trace: traceparent(), ...options }),
@@ -43,23 +49,27 @@ export function pendingEffects(): PendingEffects {
 /** The job that delivers one endpoint's webhooks; its input is `{ endpointId }`. */
 export const DELIVER_WEBHOOKS = { name: "deliver_webhooks", attempts: 20 } as const;
 
-/**
- * The statements that write events with their deliveries, and jobs. An event is stored only for a subscribed active
- * endpoint.
- */
+/** The statements that write effects, and the jobs that these leave on the queue. */
+export interface EffectStatements {
+  statements: Fragment[];
+  queued: QueuedJob[];
+}
+
+/** Writes events with their deliveries, and jobs. An event is stored only for a subscribed active endpoint. */
 export async function effectStatements(
   transaction: Sql,
   property: string | null,
   { events, jobs }: Pick<PendingEffects, "events" | "jobs">,
-): Promise<Fragment[]> {
-  return [
-    ...(events.length > 0 ? await eventStatements(transaction, property, events) : []),
-    ...(jobs.length > 0 ? [queued(property, jobs)] : []),
-  ];
+): Promise<EffectStatements> {
+  const heard = await eventStatements(transaction, property, events);
+  return {
+    statements: [...heard.statements, ...(jobs.length > 0 ? [queuedJobs(property, jobs)] : [])],
+    queued: [...heard.queued, ...jobs],
+  };
 }
 
 /** Of several jobs with one dedupe value, the earliest. */
-function queued(property: string | null, jobs: PendingJob[]): Fragment {
+function queuedJobs(property: string | null, jobs: PendingJob[]): Fragment {
   return sql`
     insert into queue (id, name, property_id, input, dedupe, merge_key, max_attempts, trace, run_at)
     select distinct on (name, once) uuid_v7(), name, ${property}::uuid, input, dedupe, merge_key, attempts,
@@ -73,8 +83,8 @@ function queued(property: string | null, jobs: PendingJob[]): Fragment {
 }
 
 /**
- * A delivery job for each endpoint of a relation, with its trace. The jobs of one endpoint merge when one is claimed. A unique key
- * here would make the writers of events wait for one another's commits.
+ * A delivery job for each endpoint of a relation, with its trace. The jobs of one endpoint merge when one is claimed. A
+ * unique key here would make the writers of events wait for one another's commits.
  */
 function called(property: string | null, endpoints: Fragment): Fragment {
   return sql`
@@ -83,6 +93,21 @@ function called(property: string | null, endpoints: Fragment): Fragment {
       jsonb_build_object('endpointId', endpoint_id), endpoint_id, ${DELIVER_WEBHOOKS.attempts}::int, trace
     from ${endpoints}
     returning 1`;
+}
+
+/**
+ * The endpoints of a relation that no waiting job will serve. A waiting job is locked until this transaction ends, so
+ * that none claims it before the events are there. The next writer passes over a locked job, and calls one of its own.
+ */
+function uncalled(endpoints: Fragment): Fragment {
+  return sql`(
+    select endpoint_id, trace
+    from ${endpoints} left join lateral (
+      select id from queue
+      where name = ${DELIVER_WEBHOOKS.name}::text and merge_key = endpoint_id::text and state = 'ready'
+        and run_at <= statement_timestamp()
+      limit 1 for no key update skip locked) as waiting on true
+    where waiting.id is null) as uncalled`;
 }
 
 function jobRow(job: PendingJob, index: number) {
@@ -130,13 +155,14 @@ async function eventStatements(
   transaction: Sql,
   property: string | null,
   events: PendingEvent[],
-): Promise<Fragment[]> {
+): Promise<EffectStatements> {
+  if (events.length === 0) return { statements: [], queued: [] };
   const endpoints = await endpointsOf(transaction, property);
   const heard = events
     .map(eventRow)
     .map((event) => ({ event, receivers: endpoints.filter((one) => one.events.some(isIn(event.wanted))) }))
     .filter(({ receivers }) => receivers.length > 0);
-  if (heard.length === 0) return [];
+  if (heard.length === 0) return { statements: [], queued: [] };
   const stored = heard.map(({ event: { id, type, data } }) => ({ id, type, data }));
   const deliveries = heard.flatMap(({ event, receivers }) =>
     receivers.map(({ endpoint_id }) => ({ endpoint_id, event_id: event.id, type: event.type })),
@@ -149,11 +175,15 @@ async function eventStatements(
     }
   }
   const calls = [...traces].map(([endpoint_id, trace]) => ({ endpoint_id, trace }));
-  return [
-    storedEvents(property, stored),
-    deliveriesOf(property, deliveries),
-    called(property, sql`jsonb_to_recordset(${calls}::jsonb) as c(endpoint_id uuid, trace text)`),
-  ];
+  const endpointsCalled = sql`jsonb_to_recordset(${calls}::jsonb) as c(endpoint_id uuid, trace text)`;
+  return {
+    statements: [
+      storedEvents(property, stored),
+      deliveriesOf(property, deliveries),
+      called(property, uncalled(endpointsCalled)),
+    ],
+    queued: calls.map(({ endpoint_id }) => ({ name: DELIVER_WEBHOOKS.name, mergeKey: endpoint_id })),
+  };
 }
 
 function isIn(wanted: readonly string[]) {

@@ -36,7 +36,6 @@ export async function propose(running: Running, weight: Weight): Promise<Outcome
     ? pendingEffects()
     : effectsOf(proposal, draft, { title: operation.title, propertyId: property!.id });
   const audited = waiting ? [] : [auditOf(call, proposal, draft)];
-  effects.events.splice(0, Number.POSITIVE_INFINITY, ...pending.events);
   writeLast(running, { ...pending, answer, audited });
   return { ...answer, replayed: false, ...(audited[0] && { auditId: audited[0].id }), fault };
 }

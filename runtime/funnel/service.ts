@@ -8,6 +8,7 @@ import type { Sessions } from "#runtime/identity/sessions.ts";
 import type { Log } from "#runtime/log.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { Row } from "#runtime/operation/table.ts";
+import type { QueuedJob } from "./outbox.ts";
 
 /** The parts that run operations, made once by the composition root. */
 export interface Service {
@@ -17,8 +18,8 @@ export interface Service {
   sessions: Sessions;
   config: Config;
   log: Log;
-  /** Called after a commit that left jobs on the queue. */
-  wake(): void;
+  /** Called after a commit that left jobs on the queue. Without the jobs, the workers look in any case. */
+  wake(jobs?: readonly QueuedJob[]): void;
 }
 
 export interface Outcome {

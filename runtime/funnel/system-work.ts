@@ -6,7 +6,7 @@ import type { Sessions } from "#runtime/identity/sessions.ts";
 import type { Log } from "#runtime/log.ts";
 import type { Call, Context } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
-import { effectStatements, pendingEffects } from "./outbox.ts";
+import { effectStatements, pendingEffects, type QueuedJob } from "./outbox.ts";
 import type { Service } from "./service.ts";
 
 /** The dependencies of a transaction that the service itself begins. */
@@ -17,7 +17,7 @@ export interface SystemWork {
   sessions: Pick<Sessions, "issue" | "sessionOf" | "signDetached">;
   log: Log;
   /** Called after a commit that left jobs on the queue. */
-  wake(): void;
+  wake(jobs: readonly QueuedJob[]): void;
 }
 
 /**
@@ -30,7 +30,7 @@ export async function workAsSystem<T>(
   work: (context: Context) => Promise<T>,
   options: TransactionOptions = {},
 ): Promise<T> {
-  const { events, jobs, emit, enqueue } = pendingEffects();
+  const effects = pendingEffects();
   const rest: Omit<Context, "sql"> = {
     property,
     call: { actor: { type: "system", id: null }, ...about },
@@ -40,8 +40,8 @@ export async function workAsSystem<T>(
     issueToken: sessions.issue,
     sessionOf: sessions.sessionOf,
     signDetached: sessions.signDetached,
-    emit,
-    enqueue,
+    emit: effects.emit,
+    enqueue: effects.enqueue,
     // The audit log tells of requests; the records that this writes tell of it.
     audit: () => {},
   };
@@ -49,12 +49,16 @@ export async function workAsSystem<T>(
     property.id,
     async (sql, last) => {
       const done = await work({ sql, ...rest });
-      last(([effects], final) => effectStatements(final, property.id, effects!), { events, jobs });
+      last(async (_, final) => {
+        const { statements, queued } = await effectStatements(final, property.id, effects);
+        effects.queued = queued;
+        return statements;
+      }, effects);
       return done;
     },
     options,
   );
-  if (events.length > 0 || jobs.length > 0) wake();
+  if (effects.queued.length > 0) wake(effects.queued);
   return value;
 }
 

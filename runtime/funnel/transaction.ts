@@ -132,6 +132,7 @@ export function writeLast(running: Running, { events, jobs, answer, audited }: W
   const subject = effects.about.propertyId ?? property?.id ?? null;
   last(written, {
     property: property?.id ?? subject,
+    effects,
     events,
     jobs,
     answers: keyed && answer ? [{ ...keyed, ...answer, operation: operation.name }] : [],
@@ -141,6 +142,7 @@ export function writeLast(running: Running, { events, jobs, answer, audited }: W
 
 interface Written extends Pick<PendingEffects, "events" | "jobs"> {
   property: string | null;
+  effects: Effects;
   answers: RecordedAnswer[];
   audited: OwnedAuditRow[];
 }
@@ -151,8 +153,10 @@ async function written(calls: Written[], sql: Sql): Promise<Fragment[]> {
   const jobs = calls.flatMap((call) => call.jobs);
   const answers = calls.flatMap((call) => call.answers);
   const audited = calls.flatMap((call) => call.audited);
+  const { statements, queued } = await effectStatements(sql, calls[0]!.property, { events, jobs });
+  for (const { effects } of calls) effects.queued = queued;
   return [
-    ...(await effectStatements(sql, calls[0]!.property, { events, jobs })),
+    ...statements,
     ...(answers.length > 0 ? [recordedAnswers(answers)] : []),
     ...(audited.length > 0 ? [auditedRows(audited)] : []),
   ];

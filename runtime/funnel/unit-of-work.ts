@@ -55,7 +55,7 @@ export async function run(given: Run): Promise<Outcome> {
     if (keyed) return recordRefusal(call, keyed, error);
     throw error;
   });
-  if (!outcome.replayed && (effects.jobs.length > 0 || effects.events.length > 0)) call.service.wake();
+  if (!outcome.replayed && effects.queued.length > 0) call.service.wake(effects.queued);
   if (outcome.fault) throw outcome.fault;
   return outcome;
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setImmediate, setTimeout } from "node:timers/promises";
 import type { Database } from "#db/database.ts";
+import type { QueuedJob } from "#runtime/funnel/outbox.ts";
 import type { Log } from "#runtime/log.ts";
 import * as leases from "./leases.ts";
 import * as queue from "./queue.ts";
@@ -64,6 +65,12 @@ export function openClaims(db: Database, log: Log, leaseMs: number) {
       const lost = jobs.filter((job) => held.has(job) && !standing.has(leases.leaseKey(job)));
       for (const job of lost) job.stop.abort();
       forget(...lost);
+    },
+    /** Whether this process holds a job with the merge key. */
+    holds: ({ name, mergeKey }: QueuedJob): boolean => {
+      if (mergeKey === undefined) return false;
+      for (const job of held) if (job.merge_key === mergeKey && job.name === name) return true;
+      return false;
     },
     /** Whether reports about ended jobs are still on their way to the queue. */
     isOpen: () => held.size > 0 || completions.isOpen(),

@@ -17,7 +17,7 @@ export interface JobDependencies extends Omit<SystemWork, "wake"> {
 const TRANSACTION_DEADLINE = 60_000;
 
 /** Makes the contexts of jobs. `wake` is called after a commit that left jobs on the queue. */
-export function jobContexts(dependencies: JobDependencies, wake: () => void) {
+export function jobContexts(dependencies: JobDependencies, wake: SystemWork["wake"]) {
   const { db, jobRuntime, config, directory, log } = dependencies;
   // One connection stays free for claims and heartbeats, however many jobs have a transaction open.
   const limited = semaphore(Math.max(1, config.databasePool - 1));

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isSqlState } from "#db/connection/error-code.ts";
+import type { QueuedJob } from "#runtime/funnel/outbox.ts";
 import type { Log } from "#runtime/log.ts";
 import type { Job } from "#runtime/operation/job.ts";
 import { activityOf, currentActivity, withActivity } from "#runtime/telemetry/activity.ts";
@@ -19,8 +20,11 @@ export interface WorkerOptions extends JobDependencies {
 }
 
 export interface Worker {
-  /** Looks for new jobs at once, and notifies other processes when there is no room here. */
-  wake(): void;
+  /**
+   * Looks for new jobs at once, and notifies other processes when there is no room here. It passes over `jobs` of which
+   * each waits for one that runs here: the end of that one wakes for them.
+   */
+  wake(jobs?: readonly QueuedJob[]): void;
   /** Whether it was in touch with the queue within the time of a lease. */
   isAlive(): boolean;
   /** Resolves when no job that this worker knows is due or running, in any process. */
@@ -64,7 +68,8 @@ export function startWorker({ concurrency = 8, leaseMs = 30_000, ...options }: W
   void renewLeases();
   let stopped: Promise<void> | undefined;
   return {
-    wake: () => {
+    wake: (jobs) => {
+      if (jobs?.every(claims.holds)) return;
       if (!loop.hasRoom()) others.notify();
       loop.wake();
     },

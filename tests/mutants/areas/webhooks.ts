@@ -47,6 +47,12 @@ export const webhooks: Area = {
       ["begun.size - overtaken() <", "begun.size <"],
       ["vain.rests || receiver.gone || receiver.retryAfter > 0", "vain.rests || receiver.gone"],
     ],
+    "runtime/funnel/outbox.ts": [
+      ["limit 1 for no key update skip locked) as waiting", "limit 1) as waiting"],
+      ["merge_key = endpoint_id::text and state = 'ready'\n", "state = 'ready'\n"],
+      ["        and run_at <= statement_timestamp()\n", ""],
+      ["where waiting.id is null) as uncalled", "where true) as uncalled"],
+    ],
     "runtime/secrets/signature.ts": [
       ["const signed = `${timestamp}.${body}`;", "const signed = `${body}`;"],
       ["`${id}.${signed}`", "signed"],

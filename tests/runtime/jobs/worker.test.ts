@@ -372,6 +372,45 @@ test("a job that waited for one with its merge key starts when that one ends, an
   await vi.waitFor(() => expect(ran).toEqual([1, 9, 2]));
 });
 
+test("a wake for jobs that wait for a running one makes no look at the queue, any other wake does", async () => {
+  const held = gate();
+  const started = gate();
+  const send = testJob("send", async () => {
+    started.resolve();
+    await held.promise;
+  });
+  let looks = 0;
+  let open = 0;
+  const { db } = fixture;
+  const watched: Database = {
+    ...db,
+    asSystem: async (...given) => {
+      looks += 1;
+      open += 1;
+      return db.asSystem(...given).finally(() => {
+        open -= 1;
+      });
+    },
+  };
+  await fixture.put(send, 1, { mergeKey: "endpoint-1", propertyId: fixture.property });
+  const worker = await start([send], { db: watched });
+  await started.promise;
+  const waiting = { name: "send", mergeKey: "endpoint-1" };
+  const looksAt = async (jobs: Parameters<Worker["wake"]>[0]) => {
+    await vi.waitFor(() => expect(open).toBe(0), { interval: 1 });
+    const before = looks;
+    worker.wake(jobs);
+    await new Promise(setImmediate);
+    return looks - before;
+  };
+  expect(await looksAt([waiting])).toBe(0);
+  expect(await looksAt([waiting, { name: "send", mergeKey: "endpoint-2" }])).toBeGreaterThan(0);
+  expect(await looksAt([{ name: "other", mergeKey: "endpoint-1" }])).toBeGreaterThan(0);
+  expect(await looksAt([{ name: "send", mergeKey: undefined }])).toBeGreaterThan(0);
+  held.resolve();
+  await worker.idle();
+});
+
 test("input that the job's schema refuses is a failure with its reason", async () => {
   const send = testJob("send", undefined, { attempts: 1 });
   await fixture.db.asSystem(

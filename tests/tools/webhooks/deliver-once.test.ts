@@ -1,4 +1,6 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { randomUUID } from "node:crypto";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { claim } from "#runtime/jobs/queue.ts";
 import { openWebhooks, PLAYER, type Webhooks } from "./scenario.ts";
 
 let webhooks: Webhooks;
@@ -125,4 +127,64 @@ test("the events of one property never reach another's endpoint", async () => {
   expect(received).toHaveLength(0);
   await webhooks.run((await webhooks.call("list_webhook_endpoints", {})).body[0].id, { at: rival });
   expect(received).toHaveLength(0);
+});
+
+describe("the delivery jobs of an endpoint", () => {
+  const claimed = async (limit = 10) => {
+    const jobs = await claim(webhooks.db, {
+      names: ["deliver_webhooks"],
+      sending: [],
+      limit,
+      lease: randomUUID(),
+      leaseMs: 30_000,
+      cap: 1_000,
+      held: new Map(),
+    });
+    return jobs.map(({ id }) => id);
+  };
+  const ready = () =>
+    webhooks.db.asSystem(
+      (sql) => sql<{ id: string }[]>`select id from queue where state = 'ready' order by id`,
+    );
+
+  test("are one for all events that wait, however many writers commit", async () => {
+    await webhooks.subscribe();
+    for (let i = 0; i < 5; i += 1) await webhooks.emit("player.created", [{ ...PLAYER, id: i }]);
+    expect(await ready()).toHaveLength(1);
+  });
+
+  test("are not those of another endpoint, and not one that is due later", async () => {
+    const [one, other] = [await webhooks.subscribe(), await webhooks.subscribe()];
+    await webhooks.emit("player.created", [PLAYER]);
+    await webhooks.db.asSystem(
+      (sql) => sql`update queue set run_at = now() + interval '1 hour' where merge_key = ${one.id}`,
+    );
+    await webhooks.emit("player.created", [PLAYER]);
+    const due = (await webhooks.waiting()).filter(({ seconds }) => seconds <= 0);
+    expect(due.map(({ endpoint }) => endpoint).sort()).toEqual([one.id, other.id].sort());
+  });
+
+  test("serve an event of a writer that commits late, and that writer delays no other", async () => {
+    await webhooks.subscribe();
+    await webhooks.emit("player.created", [PLAYER]);
+    const [shared] = await ready();
+    const written = Promise.withResolvers<void>();
+    const commit = Promise.withResolvers<void>();
+    const late = webhooks.asTenant(async (sql) => {
+      await webhooks.emitIn(sql, "player.created", [PLAYER]);
+      written.resolve();
+      await commit.promise;
+    });
+    await written.promise;
+    // The job that the late writer counts on cannot be claimed before its event is there.
+    expect(await claimed()).toEqual([]);
+    await webhooks.emit("player.created", [PLAYER]);
+    const early = await claimed();
+    expect(early).toHaveLength(1);
+    expect(early).not.toEqual([shared!.id]);
+    commit.resolve();
+    await late;
+    await webhooks.db.asSystem((sql) => sql`delete from queue where state = 'running'`);
+    expect(await claimed()).toEqual([shared!.id]);
+  });
 });

@@ -72,13 +72,22 @@ export async function openWebhooks(
     return { status: answer.status, body: JSON.parse(answer.body), text: answer.body };
   }
 
-  /** Events as a tool's transaction writes them. */
-  async function emit(type: EventName, objects: object[], at = property, previous?: object): Promise<void> {
+  /** Events as the last statements of a tool's transaction write them. */
+  async function emitIn(
+    sql: Sql,
+    type: EventName,
+    objects: object[],
+    at = property,
+    previous?: object,
+  ): Promise<void> {
     const events = objects.map((object) => ({ type, object, previous, trace: null }));
-    await db.asProperty(at, async (sql) => {
-      for (const statement of await effectStatements(sql, at, { events, jobs: [] })) await sql`${statement}`;
-    });
+    const { statements } = await effectStatements(sql, at, { events, jobs: [] });
+    for (const statement of statements) await sql`${statement}`;
   }
+
+  /** Events in a transaction of their own. */
+  const emit = (type: EventName, objects: object[], at = property, previous?: object): Promise<void> =>
+    db.asProperty(at, (sql) => emitIn(sql, type, objects, at, previous));
 
   /** A job's context, as a worker makes it. */
   function jobContext(jobId: string, at = property): JobContext {
@@ -166,6 +175,7 @@ export async function openWebhooks(
     receiver,
     subscribe,
     emit,
+    emitIn,
     run,
     work,
     deliveriesOf,
