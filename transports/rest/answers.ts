@@ -60,7 +60,7 @@ export function answerOutcome(
 }
 
 /** The form of the answer of a table's route. */
-export interface Shaping {
+interface Shaping {
   wants: Preferences;
   table: Table;
   /** The outcome is an array of records. */

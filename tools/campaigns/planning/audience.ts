@@ -9,7 +9,7 @@ import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
 import type { Condition, Group } from "#tools/segments/rules/compile.ts";
 import { audienceBy, type Referred, referredBy } from "#tools/segments/rules/references.ts";
 
-export type AudienceColumns = Pick<
+type AudienceColumns = Pick<
   Campaign,
   "segment_id" | "exclude_segment_ids" | "audience" | "conditions" | "logic"
 > & {
