@@ -1,6 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Sql } from "#db/database.ts";
-import { byteaLiteral } from "#db/types.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { Channel } from "./channels.ts";
 import type { BlockReason } from "./gate.ts";
@@ -21,26 +20,20 @@ interface Bar {
   reason: BlockReason;
 }
 
-interface StopOptions {
-  /** Callers that need the outcomes recorded too wait longer for them. */
-  withinMs?: number;
-  /** Hex. Hashes of addresses that the players have had, and that their records have no longer. */
-  hashes?: readonly string[];
-}
-
 /**
  * Stops sends that are under way, before the caller writes the row that bars all later ones. Open sends are cancelled,
- * and handed-over messages have started when this resolves: nothing is sent after the caller's answer.
+ * and handed-over messages have started when this resolves: nothing is sent after the caller's answer. Callers that
+ * need the outcomes recorded too pass a longer `withinMs`.
  */
 export async function stopSends(
   tenant: Tenant,
   playerIds: string[],
   channels: readonly Channel[],
   reason: BlockReason,
-  { withinMs = STARTED_WITHIN_MS, hashes = [] }: StopOptions = {},
+  { withinMs = STARTED_WITHIN_MS }: { withinMs?: number } = {},
 ): Promise<void> {
   if (playerIds.length === 0) return;
-  await stop(tenant, sendsTo(tenant, playerIds, hashes), { channels, reason }, withinMs);
+  await stop(tenant, sendsTo(tenant, playerIds), { channels, reason }, withinMs);
 }
 
 /** As `stopSends`, for an address and every player who has it. */
@@ -123,13 +116,12 @@ function sendsAt({ sql, property }: Tenant, hash: Buffer): Fragment {
       select id, true as own from campaign_sends where property_id = ${property.id} and address_hash = ${hash})`;
 }
 
-/** A CTE of the sends to these players, to the addresses that they have, and to further addresses. */
-function sendsTo({ sql, property }: Tenant, playerIds: string[], hashes: readonly string[] = []): Fragment {
+/** A CTE of the sends to these players and to the addresses that they have. */
+function sendsTo({ sql, property }: Tenant, playerIds: string[]): Fragment {
   return sql`
     addresses as materialized (
       select unnest(array[email_hash, phone_hash]) as hash from players
       where property_id = ${property.id} and id = any(${playerIds}::uuid[])
-      union all select unnest(${byteaLiteral(hashes)}::bytea[])
     ), targets as materialized (
       select id, bool_or(own) as own from (
         select id, true as own from campaign_sends

@@ -4,7 +4,7 @@ import { Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
-import { stopSends } from "#tools/compliance/sends-under-way.ts";
+import { stopAddressSends, stopSends } from "#tools/compliance/sends-under-way.ts";
 import { endFor } from "#tools/enrollments/end.ts";
 import { lockImports, lockPlayerWrites } from "#tools/people/locks.ts";
 import { playerWords } from "#tools/people/words.ts";
@@ -12,7 +12,7 @@ import { type Erased, eraseTraces } from "./erase.ts";
 import finishErasure, { recordPass } from "./finish-erasure.job.ts";
 import { findPlayer, mergedInto } from "./player.ts";
 import { completeRequest, openRequest } from "./request.ts";
-import { type KnownPlayer, personOf, sharersOf } from "./traces/person.ts";
+import { type KnownPlayer, type Person, personOf, sharersOf } from "./traces/person.ts";
 
 const counts = z.record(z.string(), z.int());
 
@@ -72,8 +72,7 @@ export default tool({
     // Locked last, because it keeps others from storing players. A player stored before is found by now. A later writer
     // waits, and finds the address barred.
     await lockPlayerWrites(context);
-    // Campaigns have gone on meanwhile. The player's record has no address any more.
-    await stopSends(context, [player.id], CHANNELS, "erased", { hashes: person.ownHashes });
+    await stopSharersSends(context, person);
     const shared_with = await sharersOf(context, person);
     await completeRequest(context, requestId, erased);
     context.ask?.({ state: player.id, sentences: () => erasureWords(name, erased) });
@@ -106,6 +105,16 @@ async function eraseMerged(
   const known = new Set(erased.retained.map(({ table }) => table));
   erased.retained.push(...more.retained.filter(({ table }) => !known.has(table)));
   context.enqueue(finishErasure, { playerId: record.id, hashes: person.hashes }, { runAt: LATE_SECONDS });
+}
+
+/**
+ * Stops messages to other players with an address of the person: campaigns have gone on meanwhile. None of them has
+ * planned a message to the person, because its row refers to the player's, which is locked.
+ */
+async function stopSharersSends(context: Context, { ownHashes }: Person): Promise<void> {
+  for (const hash of ownHashes) {
+    await stopAddressSends(context, Buffer.from(hash, "hex"), CHANNELS, "erased");
+  }
 }
 
 function erasureWords(

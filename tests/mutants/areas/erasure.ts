@@ -16,7 +16,7 @@ export const erasure: Area = {
       ['if (player.status === "erased") return await formerResult(context, player.id);', ""],
       ['if (player.legal_hold) throw new Fault("legal_hold");', ""],
       ['await stopSends(context, [player.id], CHANNELS, "erased", { withinMs: SETTLED_WITHIN_MS });', ""],
-      ['await stopSends(context, [player.id], CHANNELS, "erased", { hashes: person.ownHashes });', ""],
+      ["await stopSharersSends(context, person);", ""],
       ['await endFor(context, [person.id], "erased");', ""],
       [
         "for (const record of await mergedInto(context, player.id)) await eraseMerged(context, record, erased);",

@@ -7,10 +7,15 @@ export const ledger: Area = {
     "tests/tools/sms",
     "tests/tools/ledgers",
     "tests/tools/privacy/erasure.test.ts",
+    "tests/tools/platform/keep-months.test.ts",
+    "tests/tools/preferences/preferences.test.ts",
+    "tests/tools/journeys/lifecycle.test.ts",
   ],
   unnoticeable: {
     "if (times!.future && false)":
       "The fields refuse a time in the future before; this guards against a wrong clock.",
+    "filter (where expires_at is not null)": "Only a consent has an end: a refusal with one is refused.",
+    ".update(JSON.stringify(head))": "A row's hash covers its id, and the seal covers the row's hash.",
   },
   changes: {
     "tools/consent/ledger.ts": [
@@ -79,7 +84,7 @@ export const ledger: Area = {
     ],
     "tools/ledgers/seals.ts": [
       ["seq, from_at, to_at, previous_hash?.toString", "seq, from_at, previous_hash?.toString"],
-      [".update(row_ids.join())", ""],
+      [".update(JSON.stringify(head)).update(row_ids.join())", ".update(JSON.stringify(head))"],
       ["for (const row of row_hashes) hash.update(row);", ""],
       ["offset ${most - 1} limit 1), ${horizon})", "offset ${most - 1} limit 1), 'infinity')"],
     ],

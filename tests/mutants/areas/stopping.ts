@@ -15,7 +15,6 @@ export const stopping: Area = {
         "s.property_id = ${property.id} and s.address_hash = w.hash",
         "s.property_id = ${property.id} and false",
       ],
-      ["      union all select unnest(${byteaLiteral(hashes)}::bytea[])\n", ""],
     ],
   },
 };

@@ -200,6 +200,24 @@ test("ten business days pass over weekends and a change of daylight time", async
   expect(await by("2026-03-02T17:00:00Z")).toBe("2026-03-16T16:00:00+00:00");
 });
 
+test("revoking leaves no end to a suppression that had one", async () => {
+  const player = await newPlayer(fixture);
+  const { id } = await fixture.run("create_suppression", {
+    channel: "email",
+    address: player.email,
+    reason: "unsubscribed",
+    expires_at: "2099-01-01T00:00:00Z",
+  });
+  await revoke({ playerId: player.id, channel: "email" });
+  expect(await suppressionsOf(player.id)).toMatchObject([{ id, expires_at: null }]);
+});
+
+test("a refusal has no end", async () => {
+  const player = await newPlayer(fixture);
+  const refusal = grant(player.id, { consentGiven: false, expiresAt: "2099-01-01T00:00:00Z" });
+  await expect(refusal).rejects.toMatchObject({ code: "invalid", details: [{ field: "expiresAt" }] });
+});
+
 test("revoking twice is recorded twice and suppresses once", async () => {
   const player = await newPlayer(fixture);
   await revoke({ playerId: player.id, channel: "email" });

@@ -79,24 +79,36 @@ describe("a refusal", () => {
     }
     expect((await ann.consent({ ...evidence, occurredAt: later() })).status).toBe(200);
     expect(await ann.isAllowed()).toBe(true);
-    expect((await ann.consent()).status).toBe(200);
+    // Once lifted, it asks for no later moment again.
+    for (const input of [{}, evidence]) expect((await ann.consent(input)).status).toBe(200);
   });
 
-  test("of an address stands against whoever has it later", async () => {
-    const email = `${randomUUID().slice(0, 8)}@example.com`;
-    await service.post("/api/functions/consent-revoke", {
-      propertyId: service.tenant.id,
-      email,
-      channel: "email",
-    });
-    const bea = await person({ email });
-    await refused(409, "conflict", bea.consent(evidence));
-    // Without a source it lifts nothing.
-    expect((await bea.consent()).status).toBe(200);
-    expect(await bea.isAllowed()).toBe(false);
-    expect((await bea.consent({ ...evidence, occurredAt: later() })).status).toBe(200);
-    expect(await bea.isAllowed()).toBe(true);
+  test("of the very moment of a consent is not lifted by it", async () => {
+    const ann = await person();
+    const occurredAt = later();
+    expect((await ann.consent({ consentGiven: false, occurredAt })).status).toBe(200);
+    await refused(409, "conflict", ann.consent({ ...evidence, occurredAt }));
   });
+
+  test.each([{}, { method: "stop_keyword" }])(
+    "of an address stands against whoever has it later (%o)",
+    async (how) => {
+      const email = `${randomUUID().slice(0, 8)}@example.com`;
+      await service.post("/api/functions/consent-revoke", {
+        propertyId: service.tenant.id,
+        email,
+        channel: "email",
+        ...how,
+      });
+      const bea = await person({ email });
+      await refused(409, "conflict", bea.consent(evidence));
+      // Without a source it lifts nothing.
+      expect((await bea.consent()).status).toBe(200);
+      expect(await bea.isAllowed()).toBe(false);
+      expect((await bea.consent({ ...evidence, occurredAt: later() })).status).toBe(200);
+      expect(await bea.isAllowed()).toBe(true);
+    },
+  );
 
   test("outlives the record: a person who is stored anew has still refused", async () => {
     const ann = await person();

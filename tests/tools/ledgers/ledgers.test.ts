@@ -2,7 +2,7 @@ import { randomUUID, randomUUIDv7 } from "node:crypto";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { LEDGERS, PROPERTY_LEDGERS as NAMES, type PropertyLedger } from "#runtime/ledgers.ts";
-import { safeHorizon, sealNext, unsealed } from "#tools/ledgers/seals.ts";
+import { type Seal, safeHorizon, sealHash, sealNext, unsealed } from "#tools/ledgers/seals.ts";
 import { columnsIn } from "../../support/schema.ts";
 import { startService, type Tenant, type TestService } from "../../support/service.ts";
 
@@ -243,6 +243,47 @@ test("a seal that is changed or gone is named, the last one too, and a chain mad
   await admin`drop table seals`;
 });
 
+test("a seal that is made anew with another secret does not fit into the chain", async () => {
+  const { tenant } = await sealedTenant();
+  const about = { propertyId: tenant.id, ledger: "audit_logs" as const };
+  const seals = await admin<(Seal & { later: string })[]>`
+    select seq, to_json(from_at) #>> '{}' as from_at, to_json(to_at) #>> '{}' as to_at, row_ids, row_hashes,
+      previous_hash, seal_hash, key_id, to_json(to_at + interval '1 microsecond') #>> '{}' as later
+    from ledger_seals where property_id = ${tenant.id} and ledger = 'audit_logs' order by seq`;
+  const write = ({ seq, to_at, previous_hash, seal_hash, key_id }: Seal) => admin`
+    update ledger_seals set to_at = ${to_at}::text::timestamptz, previous_hash = ${previous_hash},
+      seal_hash = ${seal_hash}, key_id = ${key_id}
+    where property_id = ${tenant.id} and ledger = 'audit_logs' and seq = ${seq}`;
+  const [second, last] = [seals[1]!, seals.at(-1)!];
+  for (const remade of [
+    { ...second, previous_hash: null, key_id: "another" },
+    { ...last, to_at: last.later, key_id: "another" },
+  ]) {
+    await tampering(
+      () => write({ ...remade, seal_hash: sealHash(about, remade) }),
+      () => write(seals[remade.seq - 1]!),
+      async () =>
+        expect(await firstOf(tenant, "audit_logs")).toMatchObject({ kind: "seal_changed", seal: remade.seq }),
+    );
+    expect(await firstOf(tenant, "audit_logs")).toBeNull();
+  }
+});
+
+test("a row that is written anew in its seal too changes the seal", async () => {
+  const { tenant } = await sealedTenant(4);
+  const { id } = (await rowsOf("audit_logs", tenant))[2]!;
+  await admin.unsafe(`update audit_logs set actor_type = 'player' where id = '${id}'`);
+  await admin.unsafe(
+    `update audit_logs copied set record_hash = ${rehashed("audit_logs")} where id = '${id}'`,
+  );
+  await admin`
+    update ledger_seals s set row_hashes = array(
+      select case when e.id = ${id} then (select record_hash from audit_logs where id = ${id}) else e.hash end
+      from unnest(s.row_ids, s.row_hashes) with ordinality as e(id, hash, place) order by place)
+    where property_id = ${tenant.id} and ledger = 'audit_logs' and ${id} = any(row_ids)`;
+  expect(await firstOf(tenant, "audit_logs")).toMatchObject({ kind: "seal_changed", seal: 1 });
+});
+
 test("a row whose transaction commits late is closed by a later seal, and none falls between", async () => {
   const { tenant, ids } = await sealedTenant(2);
   const { db, config } = service.internals;
@@ -357,6 +398,28 @@ test("a lawful erasure leaves the ledgers intact, and blanking without one is na
     update consent_records set player_id = null, consent_source = null, consent_text = null, consent_text_sha256 = null,
       consent_version = null, jurisdiction = null, ip_address = null, user_agent = null, address_hash = null,
       salt = null, erased_by = ${body.request_id} where id = ${theirs!.id}`;
-  const first = await firstOf(tenant, "consent_records");
-  expect(first.kind).toBe("row_blanked");
+  expect(await firstOf(tenant, "consent_records")).toMatchObject({ kind: "row_blanked" });
+  // The audit row of the erasure that is made to name this row too has no longer its own hash.
+  await admin`
+    update audit_logs set diff = jsonb_set(diff, '{blanked,consent_records}', (
+      select jsonb_build_object('rows', count(*),
+        'ids_sha256', encode(sha256(convert_to(string_agg(id::text, ',' order by id), 'UTF8')), 'hex'))
+      from consent_records where property_id = ${tenant.id} and erased_by = ${body.request_id}))
+    where property_id = ${tenant.id} and entity_id = ${body.request_id}`;
+  expect(await firstOf(tenant, "consent_records")).toMatchObject({ kind: "row_blanked" });
+});
+
+test("words that are put into an erased row are named", async () => {
+  const { tenant, ids } = await sealedTenant(2);
+  await service.post(
+    "/api/functions/data-deletion",
+    { propertyId: tenant.id, playerId: ids[0] },
+    { "X-Api-Key": tenant.key },
+  );
+  expect(await firstOf(tenant, "consent_records")).toBeNull();
+  const put = await admin`
+    update consent_records set consent_text = 'Write to me' where property_id = ${tenant.id} and erased_by is not null
+    returning id`;
+  expect(put).toHaveLength(1);
+  expect(await firstOf(tenant, "consent_records")).toMatchObject({ kind: "row_changed", row_id: put[0]!.id });
 });
