@@ -50,7 +50,7 @@ export function pendingEffects(): PendingEffects {
 export const DELIVER_WEBHOOKS = { name: "deliver_webhooks", attempts: 20 } as const;
 
 /** The statements that write effects, and the jobs that these leave on the queue. */
-export interface EffectStatements {
+interface EffectStatements {
   statements: Fragment[];
   queued: QueuedJob[];
 }

@@ -9,6 +9,8 @@ const MOST = 64;
 const SLOW_MS = 1_000;
 /** So many time-outs in a row mean that the receiver hangs, and not only some of its requests. */
 const HANGS_IN_A_ROW = 8;
+/** So many outcomes are worth a visit of their own: the last requests then leave few to record after them. */
+const WORTH_RECORDING = 256;
 /** Milliseconds between two visits while requests are open: new events and outcomes wait no longer. */
 const VISIT_EVERY_MS = 250;
 
@@ -50,7 +52,7 @@ export function openPosting(isOver: () => boolean) {
   };
   // A whole batch waits while a visit records one and claims another: the requests do not run dry meanwhile.
   const isVisitDue = () =>
-    flow.open() === 0 || outcomes.length >= BATCH || (isMoreDue && waiting.length < BATCH);
+    flow.open() === 0 || outcomes.length >= WORTH_RECORDING || (isMoreDue && waiting.length < BATCH);
 
   return {
     /** Starts the requests of a batch. */
