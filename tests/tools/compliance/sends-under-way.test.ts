@@ -54,7 +54,7 @@ test.each<[string, string, (player: { id: string; email: string; propertyId: str
   const become = (status: string) =>
     scenario.query(
       (sql) => sql`
-        update campaign_sends set status = ${status}, updated_at = clock_timestamp()
+        update campaign_sends set status = ${status}, updated_at = now()
         where property_id = ${propertyId} and campaign_id = ${campaignId}`,
     );
   await become("sending");
