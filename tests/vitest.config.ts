@@ -55,11 +55,10 @@ export default defineConfig({
         test: {
           ...project,
           pool: "forks",
-          setupFiles: ["tests/support/on-a-cluster.ts"],
           // Files that share a process make much garbage beside much that stays.
           execArgv: ["--max-semi-space-size=64"],
-          // A test that needs more has its own, with the reason. On a cluster each statement passes two servers.
-          testTimeout: process.env.TEST_DATABASE_URL ? 120_000 : 30_000,
+          // A test that needs more has its own, with the reason.
+          testTimeout: 30_000,
           hookTimeout: 30_000,
           expect: { poll: { timeout: 20_000 } },
         },
