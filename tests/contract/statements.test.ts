@@ -99,6 +99,10 @@ const CASES: Record<keyof typeof RULES, { refused: [string, string][]; taken: st
         "update webhook_deliveries set updated_at = created_at + (now() - updated_at) where property_id = $1",
         "D: a time plus or minus an interval",
       ],
+      [
+        "update campaigns set sent_at = coalesce(sent_at, c.moment - make_interval(secs => $2)) from (select now() as moment) c where property_id = $1",
+        "D: a time plus or minus an interval",
+      ],
       ["update players set attributes = to_jsonb(first_name) where property_id = $1", "D: to_jsonb()"],
     ],
     taken: [
@@ -170,6 +174,18 @@ const CASES: Record<keyof typeof RULES, { refused: [string, string][]; taken: st
       "select id from players where (property_id, id) = ($1, $2)",
       "with players as (select id from templates where property_id = $1) select id from players",
       "select id from properties",
+    ],
+  },
+  H: {
+    refused: [
+      [
+        "with v as materialized (select * from jsonb_to_record($2::jsonb) as v(tier text)) update players p set tier = v.tier from v where p.property_id = $1",
+        "H: jsonb_to_record()",
+      ],
+    ],
+    taken: [
+      "with v as materialized (select * from json_to_recordset($2::json) as v(tier text)) update players p set tier = v.tier from v where p.property_id = $1",
+      "select v.tier from jsonb_to_record($1::jsonb) as v(tier text)",
     ],
   },
 };

@@ -72,7 +72,8 @@ async function start({ sql, property }: Tenant, campaign: Campaign): Promise<Cam
   if (!ab_test || ab_result) return campaign;
   const [started] = await sql<[{ ends: string }]>`
     with test as materialized (
-      select now() + make_interval(mins => ${ab_test.duration_minutes}) as ends
+      select started_at + make_interval(mins => ${ab_test.duration_minutes}) as ends from campaigns
+      where property_id = ${property.id} and id = ${campaign.id}
     ), started as (
       update campaigns set ab_ends_at = ends, expires_from = case when ${hasRest(ab_test)} then ends end from test
       where property_id = ${property.id} and id = ${campaign.id}

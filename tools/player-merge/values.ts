@@ -75,7 +75,7 @@ async function write(
   const row = { ...rest, email_hash: hex(email_hash), phone_hash: hex(phone_hash) };
   await sql`
     with clock as materialized (select now() as moment), v as materialized (
-      select * from jsonb_to_record(${row}::jsonb) as v(status text, email text, email_hash text,
+      select * from json_to_recordset(${[row]}::json) as v(status text, email text, email_hash text,
         email_status text, email_validated_at timestamptz, phone text, phone_hash text, phone_type text, country text,
         state text, postal_code text, first_name text, last_name text, birth_date date, tier text,
         adt double precision, coin_in double precision, lifetime_theo double precision, timezone text, language text,

@@ -128,15 +128,16 @@ async function addMembers(
   const { sql, property } = context;
   if (!(await lockDynamic(context, id))) return 0;
   const audience = await audienceOf(sql, property.id, id);
+  // The column's default would be the time of the rows' own node.
+  const start = await transactionStart(sql);
   const entered = await sql`
-    insert into segment_members (property_id, segment_id, player_id, source)
-    select p.property_id, ${id}::uuid, p.id, 'rule' from players p
+    insert into segment_members (property_id, segment_id, player_id, source, added_at)
+    select p.property_id, ${id}::uuid, p.id, 'rule', ${start}::timestamptz from players p
     where p.property_id = ${property.id} and ${audience} and not exists (
       select from segment_members m
       where m.property_id = ${property.id} and m.segment_id = ${id}::uuid and m.player_id = p.id)
     limit ${most}::int on conflict (property_id, segment_id, player_id) do nothing`;
   if (emits && entered.count > 0) {
-    const start = await transactionStart(sql);
     await enrollBySegment(
       context,
       { kind: "segment_enter", segmentId: id },

@@ -86,11 +86,14 @@ async function learn(
   const isLength = state === "ended" && (call.status !== "ended" || result === "completed");
   const length = isLength ? (seconds ?? null) : null;
   await sql`
-    with clock as materialized (select statement_timestamp() as moment)
+    with clock as materialized (
+      select statement_timestamp() as moment,
+        statement_timestamp() - make_interval(secs => ${length ?? 0}::double precision) as picked_up
+    )
     update voice_calls c set
       status = case when ${moves && state !== "ended"}::boolean then ${next} else c.status end,
       started_at = case when ${answered}::boolean
-        then coalesce(c.started_at, clock.moment - make_interval(secs => ${length ?? 0}::double precision)) else c.started_at end,
+        then coalesce(c.started_at, clock.picked_up) else c.started_at end,
       answered_by = case when c.status = 'ended' then c.answered_by
         else coalesce(${answeredBy ?? null}::text, c.answered_by) end,
       provider_call_id = coalesce(c.provider_call_id, ${providerMessageId ?? null}::text),
@@ -98,7 +101,7 @@ async function learn(
       cost = coalesce(${cost ?? null}::double precision, c.cost),
       cost_currency = coalesce(${currency ?? null}::text, c.cost_currency),
       disclosed_at = coalesce(c.disclosed_at, case when ${discloses}::boolean
-        then coalesce(c.started_at, clock.moment - make_interval(secs => ${length ?? 0}::double precision)) end),
+        then coalesce(c.started_at, clock.picked_up) end),
       transcript = case when ${lines.length > 0}::boolean then ${lines}::jsonb else c.transcript end,
       error_code = coalesce(${code ?? null}::text, c.error_code),
       error_message = coalesce(${message ?? null}::text, c.error_message), updated_at = clock.moment

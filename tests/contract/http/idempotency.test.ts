@@ -4,6 +4,7 @@ import { claimKey, findRecorded, recordedAnswers } from "#runtime/funnel/idempot
 import { expectFrame, refused } from "../../support/answers.ts";
 import { NOWHERE } from "../../support/operation-calls.ts";
 import { startService, type TestService } from "../../support/service.ts";
+import { shifted } from "../../support/shifted.ts";
 
 let service: TestService;
 
@@ -38,7 +39,7 @@ describe("an Idempotency-Key", () => {
       service.tenant.id,
       (sql) => sql`
         update idempotency_records
-        set created_at = created_at - interval '24 hours', expires_at = expires_at - interval '24 hours'
+        set created_at = ${shifted("created_at", "-24 hours")}, expires_at = ${shifted("expires_at", "-24 hours")}
         where property_id = ${service.tenant.id} and key = 'of-yesterday'`,
     );
     const anew = { first_name: "Ines", last_name: "Anew" };

@@ -1,7 +1,16 @@
 import { breachesOfLocality } from "./locality.ts";
 import { breachesOfRouting } from "./routing.ts";
 import type { SchemaFacts } from "./schema-facts.ts";
-import { type Fields, type Found, fieldsOf, listOf, nodesIn, type Query, queriesIn } from "./tree.ts";
+import {
+  type Fields,
+  type Found,
+  fieldsOf,
+  listOf,
+  namesIn,
+  nodesIn,
+  type Query,
+  queriesIn,
+} from "./tree.ts";
 import { hasColumn, isMutable, nameOf, volatilityOf } from "./volatility.ts";
 
 /** The rules by which a statement can run on tables that are distributed by property_id, and how to keep each. */
@@ -13,6 +22,7 @@ export const RULES = {
   E: "`returning` takes immutable expressions alone: return the columns, and print them in a select around it",
   F: "a statement that writes tenants' rows, or tests them by a correlated subquery, reads no local table: ask for the ids first, and pass them",
   G: "each tenant's table in a statement has a property_id = $n of its own",
+  H: "a statement that writes tenants' rows reads a JSON object as an array of one, by json_to_recordset: Citus calls json_to_record without its columns",
 } as const;
 
 export type Rule = keyof typeof RULES;
@@ -34,6 +44,7 @@ export function breachesOf(statement: unknown, facts: SchemaFacts): Breach[] {
       ...ofUpdate(write, facts),
       ...ofReturning(write, facts),
     ]),
+    ...(writes.length > 0 ? ofRecords(statement) : []),
     ...breachesOfLocality(queries, facts).map((by) => ({ rule: "F" as const, by })),
     ...breachesOfRouting(queries, facts).map((by) => ({ rule: "G" as const, by })),
   ];
@@ -79,6 +90,16 @@ function ofUpdate({ type, fields }: Query, facts: SchemaFacts): Breach[] {
 function ofReturning({ fields }: Query, facts: SchemaFacts): Breach[] {
   const { exprs } = fieldsOf(fields.returningClause);
   return mutableIn(listOf(exprs), facts).map((found) => ({ rule: "E", by: nameOf(found) }));
+}
+
+function ofRecords(statement: unknown): Breach[] {
+  return [...nodesIn(statement)]
+    .filter(({ type, fields }) => type === "FuncCall" && /^jsonb?_to_record$/.test(lastNameOf(fields)))
+    .map(({ fields }) => ({ rule: "H", by: `${lastNameOf(fields)}()` }));
+}
+
+function lastNameOf({ funcname }: Fields): string {
+  return namesIn(funcname).at(-1) ?? "";
 }
 
 function mutableIn(value: unknown, facts: SchemaFacts): Found[] {

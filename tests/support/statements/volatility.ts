@@ -13,7 +13,9 @@ export function volatilityOf({ type, fields }: Found, facts: SchemaFacts): Volat
     const sides = [fields.lexpr, fields.rexpr];
     const isMoved =
       sides.some((side) => isInterval(side, facts)) && sides.some((side) => isTime(side, facts));
-    return isMoved ? "stable" : "immutable";
+    // A column of the statement's own is a time where an interval that is made there moves it.
+    const isOwnMoved = sides.some(isMade) && sides.some((side) => isOwnColumn(side, facts));
+    return isMoved || isOwnMoved ? "stable" : "immutable";
   }
   if (type === "TypeCast") return ofCast(fields, facts);
   return "immutable";
@@ -51,11 +53,24 @@ function ofCast({ arg, typeName }: Fields, facts: SchemaFacts): Volatility {
 
 function isInterval(value: unknown, facts: SchemaFacts): boolean {
   return [...nodesIn(value)].some(({ type, fields }) => {
-    if (type === "TypeCast") return namesIn(fieldsOf(fields.typeName).names).at(-1) === "interval";
-    if (type === "FuncCall") return namesIn(fields.funcname).at(-1) === "make_interval";
+    if (type === "TypeCast" || type === "FuncCall") return isMadeBy({ type, fields });
     if (type === "A_Expr") return namesIn(fields.name).join() === "-" && isTime(fields.rexpr, facts);
     return type === "ColumnRef" && isColumnOf(fields, "interval", facts);
   });
+}
+
+/** An interval by its cast or its function. */
+function isMade(value: unknown): boolean {
+  return [...nodesIn(value)].some(isMadeBy);
+}
+
+function isMadeBy({ type, fields }: Found): boolean {
+  if (type === "TypeCast") return namesIn(fieldsOf(fields.typeName).names).at(-1) === "interval";
+  return type === "FuncCall" && namesIn(fields.funcname).at(-1) === "make_interval";
+}
+
+function isOwnColumn(value: unknown, facts: SchemaFacts): boolean {
+  return columnsIn(value).some((name) => !facts.columns.has(name));
 }
 
 function isTime(value: unknown, facts: SchemaFacts): boolean {

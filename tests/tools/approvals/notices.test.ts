@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { CATALOG } from "#tools/catalog.ts";
 import { overMcp } from "../../support/operation-calls.ts";
 import { startService, type TestService } from "../../support/service.ts";
+import { shifted } from "../../support/shifted.ts";
 
 let service: TestService;
 let manager: Awaited<ReturnType<TestService["signIn"]>>;
@@ -61,7 +62,8 @@ test("people who may approve get one mail with links, and the next only after ha
   const second = await proposed();
   expect(await mails()).toHaveLength(1);
   await system(
-    (sql) => sql`update properties set approvals_mailed_at = approvals_mailed_at - interval '31 minutes'`,
+    (sql) =>
+      sql`update properties set approvals_mailed_at = ${shifted("approvals_mailed_at", "-31 minutes")}`,
   );
   await system((sql) => sql`update queue set run_at = now() where name = 'send_approval_notice'`);
   service.internals.wake();

@@ -74,7 +74,7 @@ test("rows of an import that were judged before the exclusion, and are written a
   const held = (await post("/api/players", { player_id: "held" })).body;
   const close = await openTransaction(
     admin,
-    (sql) => sql`select from players where id = ${held.id} for update`,
+    (sql) => sql`select from players where property_id = ${tenant.id} and id = ${held.id} for update`,
   );
   const csv = "player_id,first_name,last_name,birth_date\nheld,Bo,Held,1990-01-01\nana,ANA,Gone,1980-01-02\n";
   await post("/api/import_jobs", { csv });
@@ -92,7 +92,7 @@ test("who comes while an exclusion is being carried out waits for it", async () 
   const other = (await post("/api/players", { player_id: "other" })).body;
   const close = await openTransaction(
     admin,
-    (sql) => sql`select from players where id = ${held.id} for update`,
+    (sql) => sql`select from players where property_id = ${tenant.id} and id = ${held.id} for update`,
   );
   const excluding = exclude();
   await lockWaits(admin, 1);

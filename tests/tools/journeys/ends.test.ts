@@ -2,6 +2,7 @@ import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { runNext } from "../../support/job-runner.ts";
 import { startService, type TestService } from "../../support/service.ts";
+import { shifted } from "../../support/shifted.ts";
 import { chain, type JourneyClock, journeyClock } from "./clock.ts";
 
 const HOUR = 60;
@@ -170,8 +171,8 @@ test("an event that is reported after its wait has timed out changes nothing, an
   // The whole wait lies some hours ago now; the report comes today.
   await clock.scenario.query(
     (sql) => sql`
-      update journey_enrollments set path_at = array(select t - interval '9 hours' from unnest(path_at) t),
-        ended_at = ended_at - interval '9 hours'
+      update journey_enrollments set path_at = array(select ${shifted("t", "-9 hours")} from unnest(path_at) t),
+        ended_at = ${shifted("ended_at", "-9 hours")}
       where property_id = ${clock.scenario.id}`,
   );
   const [{ at }] = await clock.scenario.query(

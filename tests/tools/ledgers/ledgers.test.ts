@@ -5,6 +5,7 @@ import { LEDGERS, PROPERTY_LEDGERS as NAMES, type PropertyLedger } from "#runtim
 import { type Seal, safeHorizon, sealHash, sealNext, unsealed } from "#tools/ledgers/seals.ts";
 import { columnsIn } from "../../support/schema.ts";
 import { startService, type Tenant, type TestService } from "../../support/service.ts";
+import { shifted } from "../../support/shifted.ts";
 
 let service: TestService;
 let admin: postgres.Sql;
@@ -212,7 +213,7 @@ test("a seal that is changed or gone is named, the last one too, and a chain mad
     [`delete from ledger_seals where $ and seq = ${last}`, { kind: "seal_removed", seal: last }],
     ["delete from ledger_seals where $", { kind: "seal_removed", seal: 1 }],
     [
-      "update ledger_seals set to_at = to_at + interval '1 microsecond' where $ and seq = 2",
+      `update ledger_seals set to_at = ${shifted("to_at", "1 microsecond").texts[0]} where $ and seq = 2`,
       { kind: "seal_changed", seal: 2 },
     ],
     ["update ledger_seals set mac = sha256('x') where $ and seq = 2", { kind: "seal_changed", seal: 2 }],

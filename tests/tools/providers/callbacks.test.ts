@@ -8,6 +8,7 @@ import { fail } from "#runtime/jobs/leases.ts";
 import { Killed, loseWorker, vendor } from "../../support/job-runner.ts";
 import { newScenario, type Scenario } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
+import { shifted } from "../../support/shifted.ts";
 import { amazon, CERTIFICATE_URL, type Posted, sendgrid, TOPIC } from "./vendor-signing.ts";
 
 const grid = sendgrid();
@@ -337,7 +338,7 @@ test("a send that was settled for want of any word counts against caps, until th
   expect(await scenario.stats(id)).toMatchObject({ unknown: 2, failed: 1, unconfirmed: 0 });
   await scenario.query(
     (sql) => sql`
-      update campaign_sends set claimed_at = claimed_at - interval '25 hours' where property_id = ${scenario.id}`,
+      update campaign_sends set claimed_at = ${shifted("claimed_at", "-25 hours")} where property_id = ${scenario.id}`,
   );
   await service.internals.db.asSystem(
     (sql) => sql`update queue set run_at = now() where property_id = ${scenario.id}`,

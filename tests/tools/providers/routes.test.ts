@@ -4,6 +4,7 @@ import { PARALLEL_BATCHES } from "#tools/campaigns/delivery/shift.ts";
 import { Killed, loseWorker, vendor } from "../../support/job-runner.ts";
 import { newScenario, type Scenario } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
+import { shifted } from "../../support/shifted.ts";
 
 let service: TestService;
 let scenario: Scenario;
@@ -198,7 +199,7 @@ test("what a provider may have had is not given to it again once it has forgotte
   await scenario.call("delete_quiet_hours_rule", { id: rule.id });
   await scenario.query(
     (sql) => sql`
-      update campaign_sends set claimed_at = claimed_at - interval '30 hours', scheduled_for = now()
+      update campaign_sends set claimed_at = ${shifted("claimed_at", "-30 hours")}, scheduled_for = now()
       where property_id = ${scenario.id}`,
   );
   await service.internals.db.asSystem(

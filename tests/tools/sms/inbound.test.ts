@@ -1,7 +1,8 @@
 import postgres from "postgres";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { writeAsService } from "#runtime/funnel/system-work.ts";
 import { receiveInbound } from "#tools/sms/inbound.ts";
+import { lockWaits } from "../../support/blocking.ts";
 import { loseWorker } from "../../support/job-runner.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type SmsScenario, smsScenarioIn } from "./scenario.ts";
@@ -283,11 +284,7 @@ describe("a text that may mean STOP", () => {
       await receiveInbound(context, { ...notice, text: "can this stop somehow" }, source);
       const about = { propertyId: property.id, messageId, decision: "release" };
       releasing = scenario.call("resolve_sms_review", about);
-      await vi.waitFor(async () => {
-        const blocked = await admin`
-          select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-        expect(blocked).toHaveLength(1);
-      });
+      await lockWaits(admin, 1);
     });
     await releasing;
     await admin.end();

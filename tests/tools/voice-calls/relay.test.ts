@@ -14,6 +14,7 @@ import {
   report,
 } from "../../support/servers/carrier.ts";
 import { startService, type TestService } from "../../support/service.ts";
+import { shifted } from "../../support/shifted.ts";
 import { type CallScenario, callScenario, SCRIPT } from "./scenario.ts";
 
 let service: TestService;
@@ -446,7 +447,7 @@ test.each(["twilio", "telnyx"] as const)("a call that %s never reported is asked
   await scenario.query(
     (
       sql,
-    ) => sql`update voice_calls set created_at = created_at - interval '1 hour', updated_at = updated_at - interval '1 hour'
+    ) => sql`update voice_calls set created_at = ${shifted("created_at", "-1 hour")}, updated_at = ${shifted("updated_at", "-1 hour")}
       where property_id = ${scenario.id}`,
   );
   await service.internals.db.asSystem(
@@ -523,7 +524,7 @@ test("a call that would pass its longest time says the number and ends", async (
   await phone.heard(3);
   await scenario.query(
     (sql) =>
-      sql`update voice_calls set started_at = started_at - interval '290 seconds' where property_id = ${scenario.id}`,
+      sql`update voice_calls set started_at = ${shifted("started_at", "-290 seconds")} where property_id = ${scenario.id}`,
   );
   phone.say("tell me more");
   await phone.ended;

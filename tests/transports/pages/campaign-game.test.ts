@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startService, type TestService } from "../../support/service.ts";
+import { shifted } from "../../support/shifted.ts";
 import { type Arcade, arcade, SURE } from "../../tools/games/arcade.ts";
 
 let service: TestService;
@@ -80,7 +81,7 @@ describe("a campaign's link to a game", () => {
     expect((await fetch(of!)).status).toBe(404);
     await place.query(
       (sql) => sql`
-        update campaign_sends set sent_at = sent_at - interval '8 days'
+        update campaign_sends set sent_at = ${shifted("sent_at", "-8 days")}
         where property_id = ${place.id} and player_id = ${late}`,
     );
     expect(await textOf(after!)).toContain("This game takes a ticket for each play.");

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { playerToken } from "#tools/player-links/links.ts";
+import { shifted } from "../../support/shifted.ts";
 import { type Casino, FREE_PLAY, openCasino } from "./casino.ts";
 
 let casino: Casino;
@@ -226,7 +227,7 @@ describe("expiry", () => {
     const propertyId = casino.service.tenant.id;
     await db.asProperty(propertyId, async (sql) => {
       await sql`
-        update inbox_messages set expires_at = expires_at - interval '2 days',
+        update inbox_messages set expires_at = ${shifted("expires_at", "-2 days")},
           offer = offer || '{"expires_at": "2020-01-01T00:00:00Z"}'
         where property_id = ${propertyId} and title like 'Short%'`;
     });

@@ -99,14 +99,14 @@ async function createPlayers(
 }
 
 async function joinSegment({ sql, property, enqueue }: Context, segmentId: string): Promise<void> {
+  const start = await transactionStart(sql);
   const joined = await sql`
-    insert into segment_members (property_id, segment_id, player_id, source)
-    select distinct ${property.id}::uuid, ${segmentId}::uuid, player, 'import'
+    insert into segment_members (property_id, segment_id, player_id, source, added_at)
+    select distinct ${property.id}::uuid, ${segmentId}::uuid, player, 'import', ${start}::timestamptz
     from import_rows where verdict is null
     on conflict (property_id, segment_id, player_id) do nothing`;
   if (joined.count === 0) return;
   enqueue(refreshSegment, { segmentId }, { dedupe: segmentId });
-  const start = await transactionStart(sql);
   await emitMany(
     sql,
     property.id,

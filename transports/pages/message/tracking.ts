@@ -2,8 +2,8 @@ import type { Service } from "#runtime/funnel/service.ts";
 import { writeAsService } from "#runtime/funnel/system-work.ts";
 import { networkOf } from "#runtime/limits/rate-limit.ts";
 import type { Property } from "#runtime/operation/property.ts";
-import { isMachine, recordEngagement } from "#tools/tracking/engagement.ts";
-import { type ClickToken, readClickToken, readOpenToken } from "#tools/tracking/tokens.ts";
+import { isMachine } from "#tools/tracking/engagement.ts";
+import { readClickToken, readOpenToken } from "#tools/tracking/tokens.ts";
 import { linkAddress } from "#tools/tracking/track-mail.ts";
 import { ADDRESS_LIMIT, addressOf } from "#transports/http/admission.ts";
 import type { HttpContext } from "#transports/http/handlers.ts";
@@ -11,6 +11,7 @@ import { strangerPage } from "#transports/pages/frame/player-page.ts";
 import { failedPage, tokenOf } from "#transports/pages/player/player-link.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
 import { speechOf } from "#transports/pages/words/words.ts";
+import { clickRecorder } from "./clicks.ts";
 import type { OpenCounter } from "./opens.ts";
 
 /** Addresses of links that are kept in memory, before all are dropped. */
@@ -19,6 +20,7 @@ const MAX_KNOWN = 20_000;
 /** Mounts the addresses of a message's links and picture. They change nothing but counts. */
 export function mountTracking({ app, control, service }: Mounting, opens: OpenCounter): void {
   const known = new Map<string, string>();
+  const recordClick = clickRecorder(service);
   app.get("/o/:token", async (c) => {
     const token = readOpenToken(service.config, tokenOf(c));
     // The setting is read now: an open while tracking is off is not counted later. Without a database nothing is.
@@ -35,46 +37,36 @@ export function mountTracking({ app, control, service }: Mounting, opens: OpenCo
     const counted =
       property.tracking === "on" && control.limiter.take(`clicks:${address}`, ADDRESS_LIMIT).allowed;
     const key = `${token.propertyId}${token.linkId}`;
-    const target = token.url ?? known.get(key) ?? null;
-    const url = await follow(service, property, token, { target, counted, machine: machineOf(c) });
+    const url = token.url ?? known.get(key) ?? (await addressOfLink(service, property, token.linkId));
     if (url === null) return noLink(c);
     if (url === undefined) return failedPage(speechOf(c.req.header("accept-language")), { status: 503 });
     if (token.url === null) {
       if (known.size >= MAX_KNOWN) known.clear();
       known.set(key, url);
     }
+    if (counted) {
+      const { sendId, linkId } = token;
+      const click = { kind: "clicked", sendId, linkId, machine: machineOf(c) } as const;
+      // The link leads on also where the click cannot be counted.
+      await recordClick(property, click).catch((error: unknown) =>
+        service.log.warn({ err: error, sendId }, "click not counted"),
+      );
+    }
     return redirect(url);
   });
 }
 
-interface Click {
-  /** The link's address, if it is known without the database. */
-  target: string | null;
-  counted: boolean;
-  machine: boolean;
-}
-
-/**
- * Records a click and returns the link's address, also if recording fails. Null: there is no such link; undefined: the
- * database cannot be asked now.
- */
-async function follow(
+/** The link's address. Null: there is no such link; undefined: the database cannot be asked now. */
+async function addressOfLink(
   service: Service,
   property: Property,
-  { sendId, linkId }: ClickToken,
-  { target, counted, machine }: Click,
+  linkId: string,
 ): Promise<string | null | undefined> {
-  if (target !== null && !counted) return target;
   try {
-    return await writeAsService(service, property, async (context) => {
-      const url = target ?? (await linkAddress(context, linkId));
-      if (url !== null && counted)
-        await recordEngagement(context, [{ kind: "clicked", sendId, linkId, machine }]);
-      return url;
-    });
+    return await writeAsService(service, property, (context) => linkAddress(context, linkId));
   } catch (error) {
-    service.log.warn({ err: error, sendId }, "click not counted");
-    return target ?? undefined;
+    service.log.warn({ err: error, linkId }, "link not looked up");
+    return undefined;
   }
 }
 

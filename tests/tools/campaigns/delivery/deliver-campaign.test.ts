@@ -11,6 +11,7 @@ import { Killed, loseWorker, vendor } from "../../../support/job-runner.ts";
 import { openProvider } from "../../../support/provider.ts";
 import { newScenario, type Scenario, scenarioIn } from "../../../support/scenario.ts";
 import { startService, type TestService } from "../../../support/service.ts";
+import { shifted } from "../../../support/shifted.ts";
 
 let service: TestService;
 let scenario: Scenario;
@@ -371,7 +372,7 @@ test("what nobody can tell of a cancelled campaign is settled a day later too, a
   expect(await scenario.tally(id)).toEqual({ unknown: expect.any(Number), cancelled: expect.any(Number) });
   await scenario.query(
     (sql) => sql`
-      update campaign_sends set claimed_at = claimed_at - interval '25 hours' where property_id = ${scenario.id}`,
+      update campaign_sends set claimed_at = ${shifted("claimed_at", "-25 hours")} where property_id = ${scenario.id}`,
   );
   await service.internals.db.asSystem(
     (sql) =>

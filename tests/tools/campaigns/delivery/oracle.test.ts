@@ -6,6 +6,7 @@ import { Killed, loseWorker, vendor } from "../../../support/job-runner.ts";
 import { isFull } from "../../../support/proof-size.ts";
 import { scenarioIn } from "../../../support/scenario.ts";
 import { startService, type TestService } from "../../../support/service.ts";
+import { shifted } from "../../../support/shifted.ts";
 
 let service: TestService;
 // Without a worker: the test runs its jobs, two at once.
@@ -93,7 +94,7 @@ async function deliver({ fates, shift, kills, repeatable, throttle_per_minute, c
       await sql`
         update campaign_sends set scheduled_for = now()
         where property_id = ${propertyId} and status in ('pending', 'deferred')`;
-      await sql`update campaign_claims set claimed_at = claimed_at - interval '2 minutes' where property_id = ${propertyId}`;
+      await sql`update campaign_claims set claimed_at = ${shifted("claimed_at", "-2 minutes")} where property_id = ${propertyId}`;
     });
   }
   vi.restoreAllMocks();

@@ -5,10 +5,12 @@ import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { identifier } from "#db/sql.ts";
 import type { EmailMessage, SendOutcome } from "#runtime/channels/provider/channel.ts";
+import { endLockWaits } from "../../../support/blocking.ts";
 import { Killed, loseWorker, runNext, vendor } from "../../../support/job-runner.ts";
 import { openProvider } from "../../../support/provider.ts";
 import { newScenario, type Scenario } from "../../../support/scenario.ts";
 import { startService, type TestService } from "../../../support/service.ts";
+import { shifted } from "../../../support/shifted.ts";
 
 let service: TestService;
 let scenario: Scenario;
@@ -56,7 +58,7 @@ const dueNow = async () => {
 const hoursPass = async (hours: number) => {
   await scenario.query(
     (sql) => sql`
-      update campaign_sends set claimed_at = claimed_at - make_interval(hours => ${hours}) where property_id = ${scenario.id}`,
+      update campaign_sends set claimed_at = ${shifted("claimed_at", `-${hours} hours`)} where property_id = ${scenario.id}`,
   );
   await service.internals.db.asSystem(
     (sql) => sql`
@@ -140,14 +142,10 @@ describe("what became of messages", () => {
     // Holds the rows until the record waits for them, and then ends its connection.
     const breakOff = (ready: () => void) =>
       admin.begin(async (sql) => {
-        await sql`select from campaign_sends where campaign_id = ${id} for update`;
+        await sql`
+          select from campaign_sends where property_id = ${scenario.id} and campaign_id = ${id} for update`;
         ready();
-        await vi.waitFor(async () => {
-          const ended = await admin`
-            select pg_terminate_backend(pid) from pg_stat_activity
-            where datname = current_database() and wait_event_type = 'Lock' and query like '%campaign_sends%'`;
-          expect(ended.length).toBeGreaterThan(0);
-        });
+        await endLockWaits(admin, "campaign_sends");
       });
     const { sender, given } = vendor({
       answer: async (message) => {

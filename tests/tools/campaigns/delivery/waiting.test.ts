@@ -5,6 +5,7 @@ import { openTransaction } from "../../../support/blocking.ts";
 import { runNext, vendor } from "../../../support/job-runner.ts";
 import { newScenario, type Scenario } from "../../../support/scenario.ts";
 import { startService, type TestService } from "../../../support/service.ts";
+import { shifted } from "../../../support/shifted.ts";
 
 let service: TestService;
 let scenario: Scenario;
@@ -402,7 +403,7 @@ describe("a throttled campaign", () => {
   const minutePasses = () =>
     scenario.query(
       (sql) => sql`
-      update campaign_claims set claimed_at = claimed_at - interval '63 seconds' where property_id = ${scenario.id}`,
+      update campaign_claims set claimed_at = ${shifted("claimed_at", "-63 seconds")} where property_id = ${scenario.id}`,
     );
 
   test("can be given another pace on its way", async () => {

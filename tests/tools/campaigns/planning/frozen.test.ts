@@ -1,5 +1,7 @@
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import postgres from "postgres";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { SendOutcome } from "#runtime/channels/provider/channel.ts";
+import { lockWaits } from "../../../support/blocking.ts";
 import { Killed, loseWorker, vendor } from "../../../support/job-runner.ts";
 import { newScenario, type Scenario } from "../../../support/scenario.ts";
 import { startService, type TestService } from "../../../support/service.ts";
@@ -169,12 +171,9 @@ test("a campaign that is queued while its template is being edited waits, and se
   });
   await edited.promise;
   const sending = scenario.send(id);
-  await vi.waitFor(async () => {
-    const [waiter] = await service.internals.db.asSystem(
-      (sql) => sql`select from pg_locks where not granted`,
-    );
-    expect(waiter).toBeDefined();
-  });
+  const admin = postgres(service.database.url, { max: 1, onnotice: () => {} });
+  await lockWaits(admin, 1);
+  await admin.end();
   commit.resolve();
   await editing;
   await sending;

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { liftOf } from "#tools/campaigns/stats/holdout.ts";
 import { newScenario, type Scenario } from "../../../support/scenario.ts";
 import { startService, type TestService } from "../../../support/service.ts";
+import { shifted } from "../../../support/shifted.ts";
 
 let service: TestService;
 let scenario: Scenario;
@@ -133,7 +134,7 @@ describe("the figures of a campaign", () => {
     const counted = await hours();
     await scenario.query(
       (sql) => sql`
-      update campaign_sends set sent_at = sent_at - interval '2 hours'
+      update campaign_sends set sent_at = ${shifted("sent_at", "-2 hours")}
       where property_id = ${scenario.id} and campaign_id = ${id}`,
     );
     expect(await hours()).toEqual(counted);
