@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import postgres from "postgres";
 import { connect, type Database } from "#db/database.ts";
+import { type Fragment, raw } from "#db/sql.ts";
 import { cloneCluster, dropDatabase } from "./citus.ts";
 import { withDatabase } from "./server-url.ts";
 
@@ -17,17 +18,18 @@ export async function testDatabase({ isReleased = true } = {}): Promise<TestData
   const [server, workers, template] = [inject("server"), inject("workers"), inject("template")];
   const name = `t_${randomBytes(8).toString("hex")}`;
   if (workers.length > 0) await cloneCluster(server, workers, template, name);
-  else await onServer(server, `create database ${name} template ${template} strategy file_copy`);
+  else await administer(server, `create database ${name} template ${template} strategy file_copy`);
   const url = withDatabase(server, name);
-  // A clone is another database than the one that it was made from, so sending is held in it.
-  if (isReleased) await onServer(url, "update installation set identity = database_identity()");
   const db = patient(connect(url, { application: name }));
+  // A clone is another database than the one that it was made from, so sending is held in it.
+  if (isReleased) await db.asSystem((sql) => sql`update installation set identity = database_identity()`);
   return {
     url,
     db,
     drop: async () => {
       await db.close();
-      await dropDatabase(server, workers, name);
+      if (workers.length > 0) await dropDatabase(server, workers, name);
+      else await administer(server, `drop database if exists ${name} with (force)`);
     },
   };
 }
@@ -42,11 +44,17 @@ function patient(db: Database): Database {
   };
 }
 
-async function onServer(server: string, statement: string): Promise<void> {
-  const admin = postgres(server, { max: 1, onnotice: () => {} });
-  try {
-    await admin.unsafe(statement);
-  } finally {
-    await admin.end();
-  }
+let administration: postgres.Sql | undefined;
+
+/** Over one connection for all databases of the process: to open one costs as much as to clone a database. */
+async function administer(server: string, statement: string): Promise<void> {
+  administration ??= postgres(server, { max: 1, fetch_types: false, onnotice: () => {} });
+  await administration.unsafe(statement);
 }
+
+/**
+ * A column's time, moved by an interval like "-25 hours". By way of UTC, because `timestamptz + interval` depends on
+ * the session's time zone, and Citus updates no row by such an expression.
+ */
+export const shifted = (column: string, by: string): Fragment =>
+  raw(`(${column} at time zone 'UTC' + interval '${by}') at time zone 'UTC'`);

@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { claimKey, findRecorded, recordedAnswers } from "#runtime/funnel/idempotency.ts";
 import { expectFrame, refused } from "../../support/answers.ts";
+import { shifted } from "../../support/database.ts";
 import { NOWHERE } from "../../support/operation-calls.ts";
 import { startService, type TestService } from "../../support/service.ts";
-import { shifted } from "../../support/shifted.ts";
 
 let service: TestService;
 

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CATALOG } from "#tools/catalog.ts";
+import { shifted } from "../../support/database.ts";
 import { overMcp } from "../../support/operation-calls.ts";
 import { startService, type TestService } from "../../support/service.ts";
-import { shifted } from "../../support/shifted.ts";
 
 let service: TestService;
 let manager: Awaited<ReturnType<TestService["signIn"]>>;

@@ -1,8 +1,8 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { shifted } from "../../support/database.ts";
 import { runNext } from "../../support/job-runner.ts";
 import { startService, type TestService } from "../../support/service.ts";
-import { shifted } from "../../support/shifted.ts";
 import { chain, type JourneyClock, journeyClock } from "./clock.ts";
 
 const HOUR = 60;

@@ -3,9 +3,9 @@ import postgres from "postgres";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { LEDGERS, PROPERTY_LEDGERS as NAMES, type PropertyLedger } from "#runtime/ledgers.ts";
 import { type Seal, safeHorizon, sealHash, sealNext, unsealed } from "#tools/ledgers/seals.ts";
+import { shifted } from "../../support/database.ts";
 import { columnsIn } from "../../support/schema.ts";
 import { startService, type Tenant, type TestService } from "../../support/service.ts";
-import { shifted } from "../../support/shifted.ts";
 
 let service: TestService;
 let admin: postgres.Sql;

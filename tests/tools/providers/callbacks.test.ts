@@ -5,10 +5,10 @@ import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { EmailMessage, SendOutcome } from "#runtime/channels/provider/channel.ts";
 import { fail } from "#runtime/jobs/leases.ts";
+import { shifted } from "../../support/database.ts";
 import { Killed, loseWorker, vendor } from "../../support/job-runner.ts";
 import { newScenario, type Scenario } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
-import { shifted } from "../../support/shifted.ts";
 import { amazon, CERTIFICATE_URL, type Posted, sendgrid, TOPIC } from "./vendor-signing.ts";
 
 const grid = sendgrid();

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { EmailMessage, SendOutcome } from "#runtime/channels/provider/channel.ts";
 import { PARALLEL_BATCHES } from "#tools/campaigns/delivery/shift.ts";
+import { shifted } from "../../support/database.ts";
 import { Killed, loseWorker, vendor } from "../../support/job-runner.ts";
 import { newScenario, type Scenario } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
-import { shifted } from "../../support/shifted.ts";
 
 let service: TestService;
 let scenario: Scenario;

@@ -3,6 +3,7 @@ import { HttpResponse, http, passthrough } from "msw";
 import { setupServer } from "msw/node";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { relayToken } from "#runtime/channels/voice/relay-callbacks.ts";
+import { shifted } from "../../support/database.ts";
 import {
   BASE_URL,
   type Carrier,
@@ -14,7 +15,6 @@ import {
   report,
 } from "../../support/servers/carrier.ts";
 import { startService, type TestService } from "../../support/service.ts";
-import { shifted } from "../../support/shifted.ts";
 import { type CallScenario, callScenario, SCRIPT } from "./scenario.ts";
 
 let service: TestService;

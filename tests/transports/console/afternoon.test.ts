@@ -27,7 +27,6 @@ beforeAll(async () => {
   writeFileSync(join(folder, "players.csv"), PLAYERS);
 });
 afterAll(async () => {
-  await browser?.close();
   await service?.stop();
   rmSync(folder, { recursive: true, force: true });
 });

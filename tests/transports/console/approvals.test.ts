@@ -22,7 +22,6 @@ beforeAll(async () => {
   await service.call("update_property", limits);
 });
 afterAll(async () => {
-  await browser?.close();
   await casino?.service.stop();
 });
 

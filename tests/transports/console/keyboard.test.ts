@@ -22,7 +22,6 @@ beforeAll(async () => {
   writeFileSync(join(folder, "players.csv"), "player_id,email\nK1,k1@example.com\n");
 });
 afterAll(async () => {
-  await browser?.close();
   await service?.stop();
   rmSync(folder, { recursive: true, force: true });
 });

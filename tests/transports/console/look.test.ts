@@ -105,7 +105,6 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
-  await browser?.close();
   await casino?.service.stop();
 });
 

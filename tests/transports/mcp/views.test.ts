@@ -53,7 +53,6 @@ beforeAll(async () => {
   };
 });
 afterAll(async () => {
-  await browser?.close();
   await service?.stop();
 });
 

@@ -8,6 +8,9 @@ import { expect } from "vitest";
 const SHELL = "/usr/bin/chromium-headless-shell";
 const WHOLE = ["/usr/bin/chromium", "/usr/bin/chromium-browser"];
 
+/** By its program. One that a process has opened serves all its test files, and ends with it. */
+const open = new Map<string, Browser>();
+
 /**
  * The browser of the machine, or another one that CHROMIUM names. The shell cannot show notifications. Null, with a line
  * that says so, where there is none.
@@ -21,7 +24,11 @@ export async function openBrowser({ notifications = false } = {}): Promise<Brows
     );
     return null;
   }
-  return chromium.launch({ executablePath, args: ["--no-sandbox"] });
+  const earlier = open.get(executablePath);
+  if (earlier?.isConnected()) return earlier;
+  const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+  open.set(executablePath, browser);
+  return browser;
 }
 
 export interface Screen {

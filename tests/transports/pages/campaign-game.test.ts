@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { shifted } from "../../support/database.ts";
 import { startService, type TestService } from "../../support/service.ts";
-import { shifted } from "../../support/shifted.ts";
 import { type Arcade, arcade, SURE } from "../../tools/games/arcade.ts";
 
 let service: TestService;

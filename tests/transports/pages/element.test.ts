@@ -39,7 +39,6 @@ beforeAll(async () => {
   ({ token } = await call("create_subject_token", { propertyId, playerId, to: "inbox" }));
 });
 afterAll(async () => {
-  await browser?.close();
   site.closeAllConnections();
   site.close();
   await service?.stop();

@@ -274,9 +274,6 @@ describe("a bar", () => {
 });
 
 const browser: Browser | null = await openBrowser();
-afterAll(async () => {
-  await browser?.close();
-});
 
 const visiting = (screen: Screen, work: (page: Page) => Promise<void>): Promise<void> =>
   visit(browser!, screen, service.baseUrl, work);

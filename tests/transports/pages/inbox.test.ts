@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { playerToken } from "#tools/player-links/links.ts";
-import { shifted } from "../../support/shifted.ts";
+import { shifted } from "../../support/database.ts";
 import { type Casino, FREE_PLAY, openCasino } from "./casino.ts";
 
 let casino: Casino;

@@ -74,7 +74,6 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
-  await browser?.close();
   await casino?.service.stop();
 });
 

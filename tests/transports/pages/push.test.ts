@@ -37,7 +37,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await firefox?.close();
-  await chromium?.close();
   await service?.stop();
   await push?.close();
 });

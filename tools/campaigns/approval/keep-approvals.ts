@@ -1,7 +1,7 @@
 import type { Context } from "#runtime/operation/context.ts";
 import { changesSince } from "#tools/approvals/approval.ts";
 import { type Campaign, findCampaign } from "#tools/campaigns/campaign/campaign.ts";
-import { approving, presentState, questionOf, campaignPrints, segmentKey, templateKey } from "./approve.ts";
+import { approving, campaignPrints, presentState, questionOf, segmentKey, templateKey } from "./approve.ts";
 import { changeWords } from "./words.ts";
 
 /**

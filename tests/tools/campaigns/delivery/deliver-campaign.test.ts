@@ -7,11 +7,11 @@ import { renderMessages } from "#tools/campaigns/content/render-messages.ts";
 import { recoverSends } from "#tools/campaigns/delivery/repeats.ts";
 import settleSends from "#tools/campaigns/delivery/settle-sends.job.ts";
 import { parseField } from "#tools/templates/rendering/liquid.ts";
+import { shifted } from "../../../support/database.ts";
 import { Killed, loseWorker, vendor } from "../../../support/job-runner.ts";
 import { openProvider } from "../../../support/provider.ts";
 import { newScenario, type Scenario, scenarioIn } from "../../../support/scenario.ts";
 import { startService, type TestService } from "../../../support/service.ts";
-import { shifted } from "../../../support/shifted.ts";
 
 let service: TestService;
 let scenario: Scenario;

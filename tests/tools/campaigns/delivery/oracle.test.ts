@@ -2,11 +2,11 @@ import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import type { EmailMessage, SendOutcome } from "#runtime/channels/provider/channel.ts";
 import { toFault } from "#runtime/faults.ts";
+import { shifted } from "../../../support/database.ts";
 import { Killed, loseWorker, vendor } from "../../../support/job-runner.ts";
 import { isFull } from "../../../support/proof-size.ts";
 import { scenarioIn } from "../../../support/scenario.ts";
 import { startService, type TestService } from "../../../support/service.ts";
-import { shifted } from "../../../support/shifted.ts";
 
 let service: TestService;
 // Without a worker: the test runs its jobs, two at once.

@@ -6,11 +6,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vit
 import { identifier } from "#db/sql.ts";
 import type { EmailMessage, SendOutcome } from "#runtime/channels/provider/channel.ts";
 import { endLockWaits } from "../../../support/blocking.ts";
+import { shifted } from "../../../support/database.ts";
 import { Killed, loseWorker, runNext, vendor } from "../../../support/job-runner.ts";
 import { openProvider } from "../../../support/provider.ts";
 import { newScenario, type Scenario } from "../../../support/scenario.ts";
 import { startService, type TestService } from "../../../support/service.ts";
-import { shifted } from "../../../support/shifted.ts";
 
 let service: TestService;
 let scenario: Scenario;

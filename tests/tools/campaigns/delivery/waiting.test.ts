@@ -2,10 +2,10 @@ import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { EmailMessage } from "#runtime/channels/provider/channel.ts";
 import { openTransaction } from "../../../support/blocking.ts";
+import { shifted } from "../../../support/database.ts";
 import { runNext, vendor } from "../../../support/job-runner.ts";
 import { newScenario, type Scenario } from "../../../support/scenario.ts";
 import { startService, type TestService } from "../../../support/service.ts";
-import { shifted } from "../../../support/shifted.ts";
 
 let service: TestService;
 let scenario: Scenario;

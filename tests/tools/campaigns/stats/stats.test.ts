@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { liftOf } from "#tools/campaigns/stats/holdout.ts";
+import { shifted } from "../../../support/database.ts";
 import { newScenario, type Scenario } from "../../../support/scenario.ts";
 import { startService, type TestService } from "../../../support/service.ts";
-import { shifted } from "../../../support/shifted.ts";
 
 let service: TestService;
 let scenario: Scenario;

@@ -35,7 +35,7 @@ test("without the column of their dates no consent is recorded, and the summary 
       expect.stringMatching(
         /no column when.*No consent of the file was recorded.*player_id, email, opt, whn/,
       ),
-      expect.stringContaining("not imported: whn"),
+      expect.stringContaining("left out, because their fields are unknown: whn"),
       expect.stringMatching(/no date once/),
     ],
   });
@@ -77,7 +77,7 @@ test("a mapping finds its column in any case, and a mapped column that is missin
     ignored_columns: ["DOB"],
     warnings: [
       expect.stringMatching(/no column Cell Phone, which the mapping gives to phone/),
-      expect.stringContaining("not imported: DOB"),
+      expect.stringContaining("left out, because their fields are unknown: DOB"),
     ],
   });
 });
