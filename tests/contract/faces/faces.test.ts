@@ -193,4 +193,5 @@ test("every operation says and does the same by every face, on properties that a
   }
   expect(told).toEqual([]);
   expect(answered.well).toBeGreaterThan(answered.refused);
-});
+  // It calls every operation by four faces, one after another.
+}, 120_000);

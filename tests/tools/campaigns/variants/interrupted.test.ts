@@ -104,7 +104,8 @@ describe("a test on its way", () => {
     while (choosing) begun += (await claim()).count;
     await choice;
     expect(begun + (await claim()).count).toBe(1);
-  });
+    // The claims, one behind another, leave the winner's choice little of a slow machine.
+  }, 120_000);
 
   test("that is paused chooses when it goes on, and can be corrected but not made another test", async () => {
     const id = await scenario.planned(60);
