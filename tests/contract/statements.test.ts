@@ -103,6 +103,10 @@ const CASES: Record<keyof typeof RULES, { refused: [string, string][]; taken: st
         "update campaigns set sent_at = coalesce(sent_at, c.moment - make_interval(secs => $2)) from (select now() as moment) c where property_id = $1",
         "D: a time plus or minus an interval",
       ],
+      [
+        "update campaigns set sent_at = (sent_at at time zone $2 at time zone $3) + interval '1 day' where property_id = $1",
+        "D: a time plus or minus an interval",
+      ],
       ["update players set attributes = to_jsonb(first_name) where property_id = $1", "D: to_jsonb()"],
     ],
     taken: [
@@ -110,6 +114,7 @@ const CASES: Record<keyof typeof RULES, { refused: [string, string][]; taken: st
       "update campaigns set sent_at = coalesce(sent_at, clock.moment) from (select now() as moment) clock where property_id = $1",
       "with due as (select id, created_at + interval '1 day' as at from webhook_deliveries where property_id = $1) update webhook_deliveries w set updated_at = due.at from due where w.property_id = $1 and w.id = due.id",
       "update queue set run_at = coalesce(run_at, clock_timestamp()) where id = $1",
+      "update campaigns set sent_at = (sent_at at time zone $2 + interval '1 day') at time zone $2 where property_id = $1",
     ],
   },
   E: {

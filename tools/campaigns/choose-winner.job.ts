@@ -97,7 +97,10 @@ export function winnerOf(test: AbTest, counted: readonly VariantCount[]): Omit<A
   return best.length === 1 ? ended("best", best[0]!.id) : ended("tie", fallback);
 }
 
-/** Gives the winner to the next waiting sends. Answers the send to continue after; null at the end. */
+/**
+ * Gives the winner to the next waiting sends. Answers the send to continue after; null at the end. The locked sends are
+ * found again by their range: in a plan kept from a small table, a join would compare all of them with each other.
+ */
 async function giveWinner(
   { sql, property, enqueue }: Context,
   campaignId: string,
@@ -112,7 +115,9 @@ async function giveWinner(
     ), given as (
       update campaign_sends s
       set status = 'pending', skip_reasons = '{}', scheduled_for = null, variant_id = ${winner}, updated_at = now()
-      from picked where s.property_id = ${property.id} and s.id = picked.id
+      where s.property_id = ${property.id} and s.campaign_id = ${campaignId} and s.id > ${after}
+        and s.id <= (select id from picked order by id desc limit 1)
+        and s.status = 'deferred' and s.variant_id is null
     )
     select count(*)::int as count, (array_agg(id order by id))[${CHUNK}::int] as last from picked`;
   // One delivery sends all chunks; one for each chunk would take all the room of the queue.

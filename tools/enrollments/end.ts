@@ -1,4 +1,4 @@
-import { type Fragment, sql } from "#db/sql.ts";
+import { adHoc, type Fragment, sql } from "#db/sql.ts";
 import { emitMany } from "#runtime/funnel/outbox.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { EventName } from "#runtime/operation/events.ts";
@@ -16,7 +16,7 @@ export type ExitReason =
 
 /**
  * Ends these enrollments, SQL over `journey_enrollments d`, counts them, and cancels messages that have not left. Answers
- * their number.
+ * their number. A plan kept from a small table would compare all of them with each other, so none is kept.
  */
 export async function endEnrollments(
   { sql: transaction, property }: Tenant,
@@ -24,17 +24,17 @@ export async function endEnrollments(
   reason: ExitReason,
 ): Promise<number> {
   const ended = await transaction<{ id: string; send_id: string | null }[]>`
-    with clock as materialized (
+    ${adHoc(sql`with clock as materialized (
       select now() as moment
     ), due as materialized (
       select d.id, d.version, d.journey_id, d.node, d.send_id from journey_enrollments d
-      where d.property_id = ${property.id} and d.status = 'active' and ${which}
+      where d.property_id = ${property.id}::uuid and d.status = 'active' and ${which}
       order by d.id for no key update of d
     ), ended as (
       update journey_enrollments e
-      set status = 'exited', exit_reason = ${reason}, ended_at = clock.moment, wake_at = null, phase = 'ready',
+      set status = 'exited', exit_reason = ${reason}::text, ended_at = clock.moment, wake_at = null, phase = 'ready',
         send_id = null, updated_at = clock.moment
-      from due, clock where e.property_id = ${property.id} and e.id = due.id
+      from due, clock where e.property_id = ${property.id}::uuid and e.id = due.id
     ), counted as (
       insert into journey_counts (property_id, journey_id, version, from_node, edge, to_node, status, people)
       select ${property.id}::uuid, journey_id, version, node, ${reason}::text, '', 'exited', people
@@ -43,7 +43,7 @@ export async function endEnrollments(
       on conflict (property_id, journey_id, version, from_node, edge, to_node, status)
         do update set people = journey_counts.people + excluded.people
     )
-    select id, send_id from due`;
+    select id, send_id from due`)}`;
   const sends = ended.flatMap(({ send_id }) => send_id ?? []);
   if (sends.length > 0) await cancelUnsent({ sql: transaction, property }, sends, reason);
   await announceEnrollments(

@@ -39,8 +39,14 @@ export function nameOf({ type, fields }: Found): string {
 
 function ofFunction({ funcname, args }: Fields, facts: SchemaFacts): Volatility {
   const name = namesIn(funcname).at(-1)!;
+  if (isAtZone({ funcname, args })) return "immutable";
   const known = facts.volatility.get(`${name}/${listOf(args).length}`) ?? facts.volatility.get(name);
   return known ?? "immutable";
+}
+
+/** `at time zone`. It is stable for a time of day with a zone alone, of which the schema has none. */
+function isAtZone({ funcname, args }: Fields): boolean {
+  return namesIn(funcname).at(-1) === "timezone" && listOf(args).length === 2;
 }
 
 /** PostgreSQL works the cast of a parameter or a constant out before the statement is planned. */
@@ -73,8 +79,11 @@ function isOwnColumn(value: unknown, facts: SchemaFacts): boolean {
   return columnsIn(value).some((name) => !facts.columns.has(name));
 }
 
+/** `at time zone` makes a time without a zone of a time with one, and the other way round. */
 function isTime(value: unknown, facts: SchemaFacts): boolean {
-  return [...nodesIn(value)].some(({ type, fields }) => {
+  const isOpen = ({ type, fields }: Found) => type !== "FuncCall" || !isAtZone(fields);
+  return [...nodesIn(value, isOpen)].some(({ type, fields }) => {
+    if (type === "FuncCall" && isAtZone(fields)) return !isTime(listOf(fields.args)[1], facts);
     if (type === "SQLValueFunction") return true;
     if (type === "TypeCast") return TIMES.includes(namesIn(fieldsOf(fields.typeName).names).at(-1)!);
     if (type === "FuncCall") return /^(now|.*_timestamp)$/.test(namesIn(fields.funcname).at(-1)!);
