@@ -3,6 +3,7 @@ import { Fault, invalid, noSuch } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
+import { barLeftAddresses } from "#tools/compliance/left-addresses.ts";
 import { suppressAddressesOf } from "#tools/compliance/self-exclusion.ts";
 import { stopSends } from "#tools/compliance/sends-under-way.ts";
 import { endFor } from "#tools/enrollments/end.ts";
@@ -48,6 +49,7 @@ export default tool({
     await stopSends(context, [duplicateId], CHANNELS, "shared_address", { withinMs: SETTLED_WITHIN_MS });
     // Locked late, because it keeps others from storing players. From here on nobody can take the duplicate's player_id.
     await lockPlayerWrites(context);
+    await barLeftAddresses(context, [{ id: duplicateId, email: true, phone: true }]);
     const values = await mergeValues(context, playerId, duplicateId);
     const moved = await moveRecords(context, playerId, duplicateId);
     const consents = await mergeConsents(context, playerId, duplicateId);
