@@ -11,7 +11,6 @@ import { MOST_ROWS, records, type Survey, survey } from "./read/csv.ts";
 import { decimalOf } from "./read/file-decimal.ts";
 import { seenIdentities } from "./read/identity-set.ts";
 import { columnWarnings, type Layout, layoutOf } from "./read/layout.ts";
-import type { DecimalSign } from "./read/numbers.ts";
 import { type Refusal, type RowRules, rowReader } from "./read/rows.ts";
 import { dropUpload, uploaded } from "./upload.ts";
 import { type RowBatch, writeBatch, writeErrors } from "./write/batch.ts";
@@ -105,7 +104,7 @@ function fileReader(
   const { params, processed } = importJob;
   const { customs } = about;
   let layout: Layout | null = null;
-  let decimal: DecimalSign = "unknown";
+  let decimal: ReturnType<typeof decimalOf> = "unknown";
   const tiers = new Map<string, number>();
   const unrecorded: Unrecorded = { no_evidence: 0, no_address: 0, no_date: 0 };
   async function* batches(

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { Fault, invalid, noSuch } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
+import { RECORDS } from "#runtime/operation/record-words.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
 import { barLeftAddresses } from "#tools/compliance/left-addresses.ts";
 import { suppressAddressesOf } from "#tools/compliance/self-exclusion.ts";
@@ -27,7 +28,10 @@ export default tool({
   input: {
     propertyId: z.uuid(),
     playerId: z.uuid().describe("The player who is kept, from list_players"),
-    duplicateId: z.uuid().describe("The other record of the same person, which is hidden from then on"),
+    duplicateId: z
+      .uuid()
+      .describe("The other record of the same person, which is hidden from then on")
+      .register(RECORDS, { noun: "player" }),
   },
   output: z.object({
     success: z.literal(true),

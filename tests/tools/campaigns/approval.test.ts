@@ -296,6 +296,16 @@ describe("what differs from the approval when the time comes", () => {
     expect(endpoint.events).toEqual(["campaign.paused"]);
   });
 
+  test("pauses it when the property's clock, by which the players' hour goes, is another one", async () => {
+    const { id } = await approved({ send_in_player_timezone: true });
+    await scenario.call("update_property", { propertyId: scenario.id, timezone: "America/Los_Angeles" });
+    await fire(id);
+    expect(await scenario.get(id)).toMatchObject({
+      status: "paused",
+      status_reason: "changed since it was approved: the property's clock, by which its hour goes",
+    });
+  });
+
   test("pauses it when the audience has grown further than the property allows, and says so", async () => {
     const { id } = await approved();
     await scenario.player({ email: "new1@example.com", tier: "Gold" });

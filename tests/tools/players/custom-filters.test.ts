@@ -135,3 +135,18 @@ test("values of own fields are compared as they are stored, and those that no re
   expect((await preview("slots")).body).toMatchObject({ count: 1 });
   expect((await preview("slotz")).body.error).toContain("must be one of Slots, Poker");
 });
+
+test("places, channels and addresses are compared as they are stored, whichever table has them", async () => {
+  const places = (await service.get("/api/quiet_hours_rules?state.eq=florida&country.eq=us")).body;
+  expect(places.map(({ state }: { state: string }) => state)).toContain("FL");
+  for (const query of ["campaign_sends?channel.eq=mail", "mailbox_messages?channel.eq=mail"]) {
+    expect((await service.get(`/api/${query}`)).body.error, query).toContain("is not one of email");
+  }
+  const { db } = service.database;
+  await db.asProperty(service.tenant.id, async (sql) => {
+    await sql`
+      insert into mailbox_messages (property_id, id, channel, recipient, text)
+      values (${service.tenant.id}, uuid_v7(), 'email', 'zoe@example.com', 'Hi') returning 1`;
+  });
+  expect((await service.get("/api/mailbox_messages?recipient.eq=ZOE@Example.com")).body).toHaveLength(1);
+});

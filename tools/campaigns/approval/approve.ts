@@ -197,7 +197,7 @@ export async function campaignPrints(context: CompileContext, campaign: Campaign
     audience: { ...part("audience"), ...(await segmentFields(context, campaign)) },
     channel: part("channel"),
     time: part("time"),
-    flags: part("flags"),
+    flags: { ...part("flags"), clock: clockField(context, campaign) },
     provider: { ...part("provider"), carrier: await carrierField(context, campaign) },
     variants: part("variants"),
   });
@@ -211,6 +211,14 @@ function columnsOf(campaign: Campaign, columns: Partial<Record<keyof Campaign, s
       { words, value: campaign[name as keyof Campaign] },
     ]),
   );
+}
+
+/** The players' hour is that of the property's clock. No other call than `schedule_campaign` writes the time itself. */
+function clockField({ property }: CompileContext, campaign: Campaign): Fields[string] {
+  return {
+    words: "the property's clock, by which its hour goes",
+    value: campaign.send_in_player_timezone ? property.timezone : null,
+  };
 }
 
 /** A change of the property's providers, in words. */
