@@ -79,6 +79,8 @@ describe("a refusal", () => {
       { consentSource: "web form", occurredAt: later() },
       { consentText: "I agree", occurredAt: later() },
       { ...evidence, occurredAt: before },
+      { consentSource: " ", consentText: "\n", occurredAt: later() },
+      { consentSource: "web form", consentText: "\u200b", occurredAt: later() },
       { ...evidence, consentLevel: "implied", occurredAt: later() },
     ];
     for (const attempt of attempts) {
