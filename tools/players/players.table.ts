@@ -149,7 +149,7 @@ async function beforeWrite(
   { verb, input, current }: Change<typeof columns>,
 ): Promise<PlayerValues> {
   if (verb === "delete") {
-    await barLeftAddresses(context, [{ id: current.id, email: true, phone: true }]);
+    await barLeftAddresses(context, leavingOf({ email: null, phone: null }, current));
     return {};
   }
   if (current?.status === "erased")
