@@ -2,6 +2,7 @@ import { isUuid } from "#db/text.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import type { Directory } from "#runtime/identity/directory.ts";
 import type { Access, Actor, Call, Membership, Scope } from "#runtime/operation/context.ts";
+import { PROPERTY_FIELD } from "#runtime/operation/input.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import type { Property } from "#runtime/operation/property.ts";
 
@@ -70,9 +71,9 @@ export function scopesIn(actor: Actor, propertyId: string): readonly Scope[] {
   return role === "analyst" ? ["read"] : ["read", "write"];
 }
 
-/** The field that names the property: the operation's own, or of a record its column. */
-export function tenantField({ property, crud }: Operation): string | null {
-  return property ?? (crud ? "property_id" : null);
+/** The field that names the property: the operation's own, or `property_id`, which every call in a property takes. */
+export function tenantField({ property, realm }: Operation): string | null {
+  return property ?? (realm === "property" ? PROPERTY_FIELD : null);
 }
 
 /**
@@ -126,14 +127,14 @@ export function tenantOf({ actor, propertyId }: Call): string | undefined {
   return actor.memberships[0]!.property_id;
 }
 
-/** The input of a call about the property: with the field that names it filled in, of a record without it. */
+/** The input of a call about the property: with the operation's own field that names it filled in, else without it. */
 export function inProperty(
-  { property: field, crud }: Operation,
+  { property: field }: Operation,
   input: Record<string, unknown>,
   propertyId: string,
 ): Record<string, unknown> {
   if (field !== null) return { ...input, [field]: propertyId };
-  if (!crud || !Object.hasOwn(input, "property_id")) return input;
+  if (!Object.hasOwn(input, PROPERTY_FIELD)) return input;
   const { property_id: _, ...rest } = input;
   return rest;
 }

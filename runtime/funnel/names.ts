@@ -7,6 +7,7 @@ import type { Call } from "#runtime/operation/context.ts";
 import { isWrapped } from "#runtime/operation/field-kind.ts";
 import { foldCasing } from "#runtime/operation/input.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
+import { RECORDS } from "#runtime/operation/record-words.ts";
 import { words } from "#runtime/operation/rows.ts";
 import type { Table } from "#runtime/operation/table.ts";
 import { resolveProperty } from "./access.ts";
@@ -49,7 +50,7 @@ export async function resolveNames(
     for (const [field, inner] of Object.entries(value)) {
       const own = schemas.flatMap((schema) => fieldOf(schema, field));
       const where = path === "" ? field : `${path}.${field}`;
-      const table = own.some(takesIds) ? tableOf(operation, where, known) : undefined;
+      const table = own.some(takesIds) ? tableOf(operation, where, known, own) : undefined;
       if (!table) found[field] = await walk(inner, own, where);
       else if (Array.isArray(inner))
         found[field] = await Promise.all(inner.map((name) => one(table, where, name)));
@@ -87,8 +88,15 @@ export function namesIn(
 }
 
 /** The table whose record a field of this path names by its id. */
-function tableOf({ crud }: Operation, path: string, tables: Table[]): Table | undefined {
+function tableOf(
+  { crud }: Operation,
+  path: string,
+  tables: Table[],
+  schemas: readonly z.ZodType[],
+): Table | undefined {
   if (path === "id") return tables.find((table) => table === crud?.table);
+  const named = schemas.map((schema) => RECORDS.get(bare(schema))?.noun).find((noun) => noun !== undefined);
+  if (named !== undefined) return tables.find(({ noun }) => noun === named);
   const snake = path.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   return tables.find(({ noun }) => new RegExp(`(^|[._])${noun}_ids?$`).test(snake));
 }

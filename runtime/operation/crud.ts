@@ -120,7 +120,7 @@ function updateOperation(table: Table): Operation {
 }
 
 function askingOf({ asks, shapesMessages, movesPlayers }: Table, verb: Verb) {
-  const isShaped = shapesMessages && verb !== "create";
+  const isShaped = shapesMessages.includes(verb);
   return {
     asks: asks.includes(verb) || (verb !== "delete" && movesPlayers) || (isShaped && verb === "update"),
     shapesMessages: isShaped,

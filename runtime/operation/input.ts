@@ -139,6 +139,9 @@ export function asObject(raw: unknown): Record<string, unknown> {
   return raw as Record<string, unknown>;
 }
 
+/** The field by which a call names its property, where the operation has none of its own. */
+export const PROPERTY_FIELD = "property_id";
+
 const casings = new WeakMap<Operation, Map<string, string>>();
 
 function otherCasings(operation: Operation): Map<string, string> {
@@ -149,6 +152,9 @@ function otherCasings(operation: Operation): Map<string, string> {
     for (const name of names) {
       map.set(toSnake(name), name);
       map.set(toCamel(name), name);
+    }
+    if (operation.property === null && operation.realm === "property") {
+      map.set(toCamel(PROPERTY_FIELD), PROPERTY_FIELD);
     }
     casings.set(operation, map);
   }

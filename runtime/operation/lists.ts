@@ -2,8 +2,9 @@ import { z } from "zod";
 import { type Condition, conditionsOf, type Filter } from "#db/query/conditions.ts";
 import { type Filters, filterPairs } from "#db/query/filter-pairs.ts";
 import { parseQuery, type Query } from "#db/query/parse.ts";
-import { QueryError } from "#db/query/readable-table.ts";
+import { type Form, QueryError } from "#db/query/readable-table.ts";
 import type { Count, Page, Reader } from "#db/query/reader.ts";
+import { quote } from "#db/query/values.ts";
 import { readableOf, viewOf } from "./columns.ts";
 import { type Operation, tool } from "./operation.ts";
 import type { Property } from "./property.ts";
@@ -88,7 +89,9 @@ async function readList(
   const stored = readableOf(table);
   const query = parseQuery(stored, pairs, property.default_country);
   const readable = (await table.computed?.(db, property, query, stored)) ?? stored;
-  if (table.definedKeys) await checkKeys(table, query.where, keysByReader(reader, property.id));
+  if (table.definedKeys) {
+    query.where = await byKnownKeys(table, query.where, keysByReader(reader, property.id));
+  }
   const page = await reader.list(property.id, readable, query, { count });
   if (page.rows > 0) return page;
   const warnings = await whyEmpty(table, reader, property.id, query);
@@ -133,28 +136,49 @@ function isNaming({ columns }: Table, { column, operator, not }: Condition): boo
 }
 
 /**
- * Refuses filters by an undefined key: a misspelt key is null in every row, and would match none or all of them. The
- * definitions are read only for such a filter. Throws QueryError, naming its parameter.
+ * The filters, with the values of defined keys as they are stored. Refuses an undefined key: it is null in every row, and
+ * would match none or all of them. So would a value that the key cannot have. The definitions are read only for such a
+ * filter. Throws QueryError, naming its parameter.
  */
-export async function checkKeys(
+export async function byKnownKeys(
   { definedKeys }: Table,
   where: Filter[],
   read: (definedKeys: DefinedKeys) => Promise<Row[]>,
-): Promise<void> {
-  if (!definedKeys || where.length === 0) return;
-  const filters = where.flatMap(conditionsOf).filter((one) => isByKey(one, definedKeys));
-  if (filters.length === 0) return;
+): Promise<Filter[]> {
+  if (!definedKeys || !where.flatMap(conditionsOf).some((one) => isByKey(one, definedKeys))) return where;
   const rows = await read(definedKeys);
-  const known = new Set(rows.map((row) => row[definedKeys.key]));
-  const stray = filters.find(({ path }) => !known.has(path[0]));
-  if (stray) throw new QueryError(stray.field, definedKeys.unknown(stray.path[0]!, rows));
+  const known = new Map(rows.map((row) => [String(row[definedKeys.key]), row]));
+  const fitted = (filter: Filter): Filter => {
+    if ("logic" in filter) return { ...filter, filters: filter.filters.map(fitted) };
+    if (!isByKey(filter, definedKeys)) return filter;
+    const definition = known.get(filter.path[0]!);
+    if (!definition) throw new QueryError(filter.field, definedKeys.unknown(filter.path[0]!, rows));
+    const form = filter.path.length === 1 ? definedKeys.form(definition) : undefined;
+    return form ? inForm(filter, form) : filter;
+  };
+  return where.map(fitted);
+}
+
+/** Operators that compare whole values. */
+const COMPARING: ReadonlySet<string> = new Set(["eq", "neq", "in", "gt", "gte", "lt", "lte"]);
+
+function inForm(condition: Condition, form: Form): Condition {
+  // JSON is compared as JSON: a number by its size.
+  if (!COMPARING.has(condition.operator) || condition.type !== "text") return condition;
+  const inStored = (text: string) => {
+    const stored = form.fit(text, "");
+    if (stored === null) throw new QueryError(condition.field, `${quote(text)} is not ${form.wants}`);
+    return stored;
+  };
+  const { value } = condition;
+  return { ...condition, value: Array.isArray(value) ? value.map(inStored) : inStored(value) };
 }
 
 function isByKey({ column, path }: Condition, definedKeys: DefinedKeys): boolean {
   return column === definedKeys.column && path.length > 0;
 }
 
-/** The look-up of `checkKeys` outside a transaction. */
+/** The look-up of `byKnownKeys` outside a transaction. */
 export function keysByReader(reader: Reader, property: string) {
   return async ({ definitions, key }: DefinedKeys): Promise<Row[]> => {
     const readable = readableOf(definitions);

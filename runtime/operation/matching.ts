@@ -4,7 +4,7 @@ import { adHoc, identifier } from "#db/sql.ts";
 import { Fault } from "#runtime/faults.ts";
 import { columnNames, readableOf } from "./columns.ts";
 import type { Context } from "./context.ts";
-import { checkKeys } from "./lists.ts";
+import { byKnownKeys } from "./lists.ts";
 import type { DefinedKeys, Row, Table } from "./table.ts";
 
 /** The most rows that one change of a collection may touch. */
@@ -21,8 +21,8 @@ export async function lockMatching(
 ): Promise<Row[]> {
   const { sql, property } = context;
   const readable = readableOf(table);
-  const { where } = parseQuery(readable, filters, property.default_country);
-  await checkKeys(table, where, keysBySql(context));
+  const asked = parseQuery(readable, filters, property.default_country).where;
+  const where = await byKnownKeys(table, asked, keysBySql(context));
   const rows = await sql<{ row: Row }[]>`
     select row_to_json(r) as row from (
       select ${columnNames(table)} from ${identifier(table.name)}
@@ -34,7 +34,7 @@ export async function lockMatching(
   return rows.map(({ row }) => row);
 }
 
-/** The look-up of `checkKeys` inside a transaction. */
+/** The look-up of `byKnownKeys` inside a transaction. */
 export function keysBySql({ sql, property }: Context) {
   return async ({ definitions, key }: DefinedKeys): Promise<Row[]> => sql<Row[]>`
     select * from ${identifier(definitions.name)} where property_id = ${property.id} order by ${identifier(key)}`;

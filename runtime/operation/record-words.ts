@@ -1,5 +1,9 @@
+import { z } from "zod";
 import { words } from "./rows.ts";
 import type { Row, Table } from "./table.ts";
+
+/** The record that an id names, where its field's name does not say it: duplicateId is a player's. */
+export const RECORDS = z.registry<{ noun: string }>();
 
 const MOST_VALUE = 80;
 const MOST_FIELDS = 12;

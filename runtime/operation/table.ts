@@ -113,6 +113,8 @@ export interface DefinedKeys {
   readonly key: string;
   /** The message about an undefined key. */
   unknown(key: string, definitions: Row[]): string;
+  /** How values of a defined key are stored. Undefined: as they are written. */
+  form(definition: Row): Form | undefined;
 }
 
 /** Opens transactions as a tenant. */
@@ -164,8 +166,8 @@ interface Settings {
   readonly effects: Partial<Record<Verb, Effect>>;
   /** Verbs by which an agent may have to ask a person first; see `Context.ask`. */
   readonly asks: readonly Verb[];
-  /** Content or audiences of messages follow from the rows. */
-  readonly shapesMessages: boolean;
+  /** Verbs that change the content, the audience or the provider of messages which people have approved. */
+  readonly shapesMessages: readonly Verb[];
   /** Rules over players read the rows. */
   readonly movesPlayers: boolean;
   /** Values that only the creation's answer shows; stored sealed. */
@@ -189,7 +191,7 @@ export function table<C extends Columns>(definition: Described<C> & Partial<Sett
     events: {},
     effects: {},
     asks: [],
-    shapesMessages: false,
+    shapesMessages: [],
     movesPlayers: false,
     secrets: {},
     ...definition,

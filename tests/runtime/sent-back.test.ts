@@ -78,6 +78,16 @@ describe("the property in a body", () => {
     );
   });
 
+  test.each(["property_id", "propertyId"])("has either name in every call: %s", async (field) => {
+    const [own, other] = [service.tenant.id, (await service.newTenant()).id];
+    const player = (id: string, body: object = {}) => service.post("/api/players", { [field]: id, ...body });
+    const { status, body } = await player(own);
+    expect([status, body.property_id]).toEqual([201, own]);
+    const look = (id: string) => service.post("/api/functions/get-property-theme", { [field]: id });
+    expect((await look(own)).status).toBe(200);
+    for (const call of [player, look]) await refused(403, "wrong_property", call(other));
+  });
+
   test("may be left out of a function's, and selects one for a user with several", async () => {
     const check = { channel: "sms", phone: "+17025550100" };
     expect((await service.post("/api/functions/compliance-check", check)).status).toBe(200);

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { readable, timestamp } from "#runtime/operation/columns.ts";
 import { type ColumnRules, table } from "#runtime/operation/table.ts";
+import { SENT_BY_FORM } from "#tools/people/address.ts";
 
 const time = (rules?: ColumnRules) => readable(timestamp().nullable(), rules);
 const text = (rules?: ColumnRules) => readable(z.string().nullable(), rules);
@@ -27,7 +28,7 @@ export default table({
   columns: {
     campaign_id: readable(z.uuid().nullable(), { concise: true }),
     player_id: readable(z.uuid().nullable(), { concise: true }),
-    channel: readable(z.string(), { concise: true }),
+    channel: readable(z.string(), { concise: true, form: SENT_BY_FORM }),
     variant_id: readable(
       z
         .string()

@@ -36,7 +36,7 @@ export default table({
   softDelete: true,
   core: ["list", "create"],
   asks: ["create"],
-  shapesMessages: true,
+  shapesMessages: ["update", "delete"],
   columns,
   computed: withoutJourneys,
   beforeWrite,

@@ -73,13 +73,21 @@ export default tool({
   },
 });
 
-/** The time as an instant: without an offset the property's clock shows it. */
+/** The time as an instant: without an offset the property's clock shows it. Throws `invalid` unless it does so once. */
 async function instantOf({ sql, property }: Tenant, written: string): Promise<string> {
   const { clock, offset } = readTime(written)!;
   if (offset !== null) return written;
-  const [row] = await sql<{ at: string }[]>`
-    select to_json(${clock}::timestamp at time zone ${property.timezone}) #>> '{}' as at`;
-  return row!.at;
+  const { timezone } = property;
+  // A clock is set back by half an hour to two hours.
+  const [row] = await sql<{ at: string; shown: number }[]>`
+    select to_json(at) #>> '{}' as at, (
+      select count(*)::int from unnest(array[-120, -60, -30, 0, 30, 60, 120]) as minutes
+      where (at + make_interval(mins => minutes)) at time zone ${timezone} = ${clock}::timestamp) as shown
+    from (select ${clock}::timestamp at time zone ${timezone} as at) local`;
+  const { at, shown } = row!;
+  if (shown === 1) return at;
+  const why = shown === 0 ? "skips this time" : "shows this time twice";
+  throw invalid("scheduled_at", `the clock of ${timezone} ${why}; give it with its offset, such as -05:00`);
 }
 
 /** By the database's clock, which starts the campaign too. */

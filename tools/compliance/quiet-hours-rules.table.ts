@@ -4,6 +4,7 @@ import { afterChange, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { changeWords, fieldWords } from "#runtime/operation/record-words.ts";
 import { type Change, type NextOf, table, type Values } from "#runtime/operation/table.ts";
+import { COUNTRY_FORM, STATE_FORM } from "#tools/people/places.ts";
 import { CHANNELS } from "./channels.ts";
 
 export const QUIET_ACTIONS = ["defer", "skip"] as const;
@@ -19,6 +20,7 @@ export const placeColumns = {
       .regex(/^[A-Z]{2}$/, "must be an ISO 3166 code, such as US")
       .nullish()
       .describe("ISO 3166. Default: everywhere"),
+    { form: COUNTRY_FORM },
   ),
   state: writable(
     z
@@ -26,6 +28,7 @@ export const placeColumns = {
       .regex(/^[A-Z0-9]{1,3}$/, "must be a state's code, such as FL")
       .nullish()
       .describe("Such as FL; only with country"),
+    { form: STATE_FORM },
   ),
 };
 

@@ -8,9 +8,13 @@ export interface ConsentEvidence {
   consentVersion?: string | undefined;
 }
 
-/** Whether the evidence names the source and the wording. */
+/** Whether the evidence names the source and the wording. Spaces and invisible characters say nothing. */
 export function hasEvidence({ consentSource, consentText, consentVersion }: ConsentEvidence): boolean {
-  return Boolean(consentSource && (consentText || consentVersion));
+  return says(consentSource) && (says(consentText) || says(consentVersion));
+}
+
+function says(text: string | undefined): boolean {
+  return text !== undefined && /[^\s\p{C}\p{M}]/u.test(text);
 }
 
 /** A caller of the specification cannot name a level, and wording that a person was shown and agreed to is in writing. */

@@ -1,4 +1,7 @@
 import { z } from "zod";
+import type { Form } from "#db/query/readable-table.ts";
+import { isDay } from "#db/text.ts";
+import { readTime } from "#db/time.ts";
 import { Fault, type FaultDetail, invalid } from "#runtime/faults.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
@@ -102,8 +105,43 @@ export function fitCustom(
 }
 
 /** The rule for the field's values, in words. */
-export function wanted({ type, enum_values: values }: CustomField): string {
+export function wanted({ type, enum_values: values }: Pick<CustomField, "type" | "enum_values">): string {
   return type === "enum" ? `one of ${values.map(shown).join(", ")}` : CUSTOM_TYPES[type];
+}
+
+const PLAIN_NUMBER = /^-?(?:0|[1-9]\d{0,20})(?:\.\d{1,30})?$/;
+
+/** How each type of value is compared as text: as it is stored. Texts are stored as they are written. */
+const FORMS: Partial<Record<CustomType, (text: string) => string | null>> = {
+  number: (text) => (PLAIN_NUMBER.test(text) ? String(Number(text)) : null),
+  boolean: (text) => (/^(?:true|false)$/i.test(text) ? text.toLowerCase() : null),
+  date: (text) => (isDay(text) ? text : null),
+  datetime: (text) => {
+    const read = readTime(text);
+    return read && new Date(`${read.clock}${read.offset ?? "Z"}`).toISOString();
+  },
+};
+
+/** How filters compare values of the field. */
+export function storedForm({
+  type,
+  enum_values: values,
+}: Pick<CustomField, "type" | "enum_values">): Form | undefined {
+  const wants = wanted({ type, enum_values: values });
+  if (type === "enum" && values.length > 0) {
+    const inAnyCase = new Map(values.toReversed().map((value) => [value.toLowerCase(), value]));
+    return {
+      wants,
+      fit: (text) => (values.includes(text) ? text : (inAnyCase.get(text.toLowerCase()) ?? null)),
+    };
+  }
+  const fit = FORMS[type];
+  return fit && { fit, wants };
+}
+
+/** The same, from a record of custom_fields. */
+export function formOfField(record: Record<string, unknown>): Form | undefined {
+  return storedForm({ type: record.type as CustomType, enum_values: record.enum_values as string[] });
 }
 
 /** The error for a key that no field has. */

@@ -2,6 +2,7 @@ import { randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
 import { tool } from "#runtime/operation/operation.ts";
+import { RECORDS } from "#runtime/operation/record-words.ts";
 import { codeHash, sealCode } from "./claims/codes.ts";
 
 const MOST_CODES = 10_000;
@@ -14,7 +15,7 @@ export default tool({
   effect: "create",
   property: "propertyId",
   input: {
-    poolId: z.uuid().describe("From list_code_pools"),
+    poolId: z.uuid().describe("From list_code_pools").register(RECORDS, { noun: "code_pool" }),
     propertyId: z.uuid(),
     codes: z.array(z.string().trim().min(4).max(100)).min(1).max(MOST_CODES).describe("As players show them"),
   },

@@ -8,6 +8,7 @@ import importJobs from "./import-jobs.table.ts";
 import { tierWarnings, type Unrecorded, warningsOf } from "./job/choices.ts";
 import { type ImportJob, ImportPlayers } from "./job/import-job.ts";
 import { MOST_ROWS, records, type Survey, survey } from "./read/csv.ts";
+import { decimalOf } from "./read/file-decimal.ts";
 import { seenIdentities } from "./read/identity-set.ts";
 import { columnWarnings, type Layout, layoutOf } from "./read/layout.ts";
 import { type Refusal, type RowRules, rowReader } from "./read/rows.ts";
@@ -65,7 +66,7 @@ async function run(context: JobContext, importJob: ImportJob): Promise<void> {
     return { property: inner.property, customs: await customFields(inner), now, known: tiers };
   });
   const most = Math.max(FEWEST_RECORDS, Math.floor(BATCH_RECORDS / context.attempt));
-  const read = fileReader(importJob, { ...about, decimal: found.decimal }, most);
+  const read = fileReader(importJob, about, found, most);
   const hasGrown = growthWatch();
   let writing: Promise<boolean> = Promise.resolve(true);
   try {
@@ -96,12 +97,14 @@ function checkLength(rows: number): void {
 /** The batches that are not written yet. Written ones are read again for their identities. */
 function fileReader(
   importJob: ImportJob,
-  about: Pick<RowRules, "property" | "customs" | "now" | "decimal">,
+  about: Pick<RowRules, "property" | "customs" | "now">,
+  found: Survey,
   most: number,
 ) {
   const { params, processed } = importJob;
   const { customs } = about;
   let layout: Layout | null = null;
+  let decimal: ReturnType<typeof decimalOf> = "unknown";
   const tiers = new Map<string, number>();
   const unrecorded: Unrecorded = { no_evidence: 0, no_address: 0, no_date: 0 };
   async function* batches(
@@ -116,7 +119,8 @@ function fileReader(
       if (!layout || !readRow) {
         const header = params.has_header ? cells : cells.map((_cell, index) => String(index + 1));
         layout = layoutOf(header, params, customs);
-        readRow = rowReader({ layout, params, seen, unrecorded, tiers, ...about });
+        decimal = decimalOf(found, params, layout, customs);
+        readRow = rowReader({ layout, params, seen, unrecorded, tiers, decimal, ...about });
         if (params.has_header) continue;
       }
       checkLength(++row);
@@ -136,7 +140,7 @@ function fileReader(
     }
     if (layout && batch.records > 0) yield { layout, batch };
   }
-  return Object.assign(batches, { layout: () => layout, unrecorded, tiers });
+  return Object.assign(batches, { layout: () => layout, decimal: () => decimal, unrecorded, tiers });
 }
 
 function emptyBatch(after: number, customs: CustomFields): RowBatch {
@@ -159,14 +163,15 @@ async function complete(
   context: JobContext,
   importJob: ImportJob,
   found: Survey,
-  read: Pick<ReturnType<typeof fileReader>, "layout" | "unrecorded" | "tiers">,
+  read: Pick<ReturnType<typeof fileReader>, "layout" | "decimal" | "unrecorded" | "tiers">,
   knownTiers: readonly string[],
 ): Promise<void> {
   const layout = read.layout();
+  const decimal = read.decimal();
   const summary = {
     delimiter: found.delimiter,
     encoding: found.encoding,
-    decimal: found.decimal === "unknown" ? null : found.decimal.slice(-1),
+    decimal: decimal === "unknown" ? null : decimal.slice(-1),
     columns: layout?.header ?? [],
     ignored_columns: layout?.ignored ?? [],
     missing_columns: [...(layout?.missing.keys() ?? [])],

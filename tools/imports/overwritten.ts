@@ -3,6 +3,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import type { CustomFields } from "#tools/custom-fields/values.ts";
 import { type ImportParams, MATCH_KEYS } from "./job/import-job.ts";
 import { records, survey } from "./read/csv.ts";
+import { decimalOf } from "./read/file-decimal.ts";
 import { seenIdentities } from "./read/identity-set.ts";
 import { layoutOf } from "./read/layout.ts";
 import { rowReader, type Staged } from "./read/rows.ts";
@@ -59,7 +60,7 @@ async function readRows(
         seen: seenIdentities(),
         unrecorded,
         tiers: new Map(),
-        decimal: found.decimal,
+        decimal: decimalOf(found, params, layout, customs),
         now: now(),
       });
       if (params.has_header) continue;

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { readable } from "#runtime/operation/columns.ts";
 import { table } from "#runtime/operation/table.ts";
+import { RECIPIENT_FORM, SENT_BY_FORM } from "#tools/people/address.ts";
 
 const DAY = 86_400_000;
 
@@ -13,8 +14,8 @@ export default table({
   monthly: { lag: 31 * DAY },
   verbs: ["list", "get"],
   columns: {
-    channel: readable(z.string(), { concise: true }),
-    recipient: readable(z.string(), { concise: true }),
+    channel: readable(z.string(), { concise: true, form: SENT_BY_FORM }),
+    recipient: readable(z.string(), { concise: true, form: RECIPIENT_FORM }),
     sender: readable(z.string().nullable(), { concise: true }),
     subject: readable(z.string().nullable(), { concise: true }),
     text: readable(z.string().nullable(), { concise: true }),

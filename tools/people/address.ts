@@ -4,6 +4,7 @@ import { type CountryCode, isSupportedCountry, parsePhoneNumberFromString } from
 import type { Form } from "#db/query/readable-table.ts";
 import { type Fragment, sql } from "#db/sql.ts";
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
+import { formOfValues } from "#runtime/operation/columns.ts";
 
 /** How filters compare emails: as they are stored. */
 export const EMAIL_FORM: Form = {
@@ -21,6 +22,12 @@ export const PHONE_FORM: Form = {
 export const ADDRESS_FORM: Form = {
   fit: (text, home) => (text.includes("@") ? EMAIL_FORM : PHONE_FORM).fit(text, home),
   wants: "an email address or a possible phone number; a part of one goes with ilike",
+};
+
+/** How filters compare a column that holds an address of any channel: a player's id or a sender's name stays as it is. */
+export const RECIPIENT_FORM: Form = {
+  fit: (text, home) => ADDRESS_FORM.fit(text, home) ?? text,
+  wants: "an address",
 };
 
 const BLOCK_BYTES = 64;
@@ -103,7 +110,7 @@ const BY_PHONE = {
   masked: sql`left(address, 2) || '•••••' || right(address, 4)`,
 };
 
-/** A player's address on each channel, in SQL. */
+/** A player's address on each channel, in SQL. Its keys are the channels of messages. */
 export const ADDRESS_COLUMNS: Record<SendingChannel, AddressColumns> = {
   email: {
     address: sql`p.email`,
@@ -117,3 +124,6 @@ export const ADDRESS_COLUMNS: Record<SendingChannel, AddressColumns> = {
   push: BY_PLAYER,
   inbox: BY_PLAYER,
 };
+
+/** How filters compare the channel of a message. */
+export const SENT_BY_FORM: Form = formOfValues(Object.keys(ADDRESS_COLUMNS));

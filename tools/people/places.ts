@@ -133,6 +133,12 @@ export const STATE_FORM: Form = {
   wants: "a state",
 };
 
+/** How filters compare languages: as they are stored. */
+export const LANGUAGE_FORM: Form = {
+  fit: (text) => languageOf(text),
+  wants: "a language tag (BCP 47), such as en-US",
+};
+
 /** A language tag (BCP 47) in its usual case; null when the text is none. */
 export function languageOf(text: string): string | null {
   try {

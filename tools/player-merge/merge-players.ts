@@ -2,7 +2,9 @@ import { z } from "zod";
 import { Fault, invalid, noSuch } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
+import { RECORDS } from "#runtime/operation/record-words.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
+import { barLeftAddresses } from "#tools/compliance/left-addresses.ts";
 import { suppressAddressesOf } from "#tools/compliance/self-exclusion.ts";
 import { stopSends } from "#tools/compliance/sends-under-way.ts";
 import { endFor } from "#tools/enrollments/end.ts";
@@ -26,7 +28,10 @@ export default tool({
   input: {
     propertyId: z.uuid(),
     playerId: z.uuid().describe("The player who is kept, from list_players"),
-    duplicateId: z.uuid().describe("The other record of the same person, which is hidden from then on"),
+    duplicateId: z
+      .uuid()
+      .describe("The other record of the same person, which is hidden from then on")
+      .register(RECORDS, { noun: "player" }),
   },
   output: z.object({
     success: z.literal(true),
@@ -48,6 +53,7 @@ export default tool({
     await stopSends(context, [duplicateId], CHANNELS, "shared_address", { withinMs: SETTLED_WITHIN_MS });
     // Locked late, because it keeps others from storing players. From here on nobody can take the duplicate's player_id.
     await lockPlayerWrites(context);
+    await barLeftAddresses(context, [{ id: duplicateId, email: true, phone: true }]);
     const values = await mergeValues(context, playerId, duplicateId);
     const moved = await moveRecords(context, playerId, duplicateId);
     const consents = await mergeConsents(context, playerId, duplicateId);

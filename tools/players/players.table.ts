@@ -4,13 +4,21 @@ import { Fault, invalid } from "#runtime/faults.ts";
 import { pastTime, readable, timestamp, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, type RowOf, table } from "#runtime/operation/table.ts";
+import { barLeftAddresses, type Leaving } from "#tools/compliance/left-addresses.ts";
 import { suppressAddressesOf } from "#tools/compliance/self-exclusion.ts";
 import customFields from "#tools/custom-fields/custom-fields.table.ts";
-import { mergedCustom, unknownKey } from "#tools/custom-fields/values.ts";
+import { formOfField, mergedCustom, unknownKey } from "#tools/custom-fields/values.ts";
 import { askAboutDates } from "#tools/enrollments/ask.ts";
 import { EMAIL_FORM, PHONE_FORM } from "#tools/people/address.ts";
 import { sharedPlayerWriteLock } from "#tools/people/locks.ts";
-import { COUNTRY_FORM, isCountry, languageOf, STATE_FORM, stateOf } from "#tools/people/places.ts";
+import {
+  COUNTRY_FORM,
+  isCountry,
+  LANGUAGE_FORM,
+  languageOf,
+  STATE_FORM,
+  stateOf,
+} from "#tools/people/places.ts";
 import { EMAIL_STATUSES, PLAYER_STATUSES } from "#tools/people/statuses.ts";
 import { playerWords } from "#tools/people/words.ts";
 import { checkStatus, matchPerson, type PlayerValues, storedAddresses } from "./player.ts";
@@ -65,7 +73,7 @@ const columns = {
     form: COUNTRY_FORM,
   }),
   birth_date: writable(z.iso.date().nullish()),
-  language: writable(text("language").describe("BCP 47, such as en-US")),
+  language: writable(text("language").describe("BCP 47, such as en-US"), { form: LANGUAGE_FORM }),
   phone_e164: readable(z.string().nullable(), { sql: "phone", form: PHONE_FORM }),
   phone_type: writable(text("phone_type").describe("Such as mobile or landline")),
   email_status: readable(z.enum(EMAIL_STATUSES)),
@@ -117,7 +125,13 @@ export default table({
   called: "player_id",
   description: "A player is a person in the property's database.",
   softDelete: true,
-  definedKeys: { column: "custom", definitions: customFields, key: "key", unknown: unknownKey },
+  definedKeys: {
+    column: "custom",
+    definitions: customFields,
+    key: "key",
+    unknown: unknownKey,
+    form: formOfField,
+  },
   events: { create: "player.created", update: "player.updated", delete: "player.deleted" },
   core: ["list", "get", "create", "update", "delete"],
   asks: ["create", "update"],
@@ -134,7 +148,10 @@ async function beforeWrite(
   context: Context,
   { verb, input, current }: Change<typeof columns>,
 ): Promise<PlayerValues> {
-  if (verb === "delete") return {};
+  if (verb === "delete") {
+    await barLeftAddresses(context, leavingOf({ email: null, phone: null }, current));
+    return {};
+  }
   if (current?.status === "erased")
     throw new Fault("conflict", { message: "This player's data was erased." });
   checkStatus(input.status, verb === "create" ? undefined : current?.status);
@@ -155,7 +172,16 @@ async function beforeWrite(
   if (current) await askAboutWeakening(context, { current, values });
   else askAboutNewTexts(context, values);
   await checkPerson(context, input.player_id, values, current);
+  if (current) await barLeftAddresses(context, leavingOf(values, current));
   return values;
+}
+
+/** The addresses that the new values take from a player who has refused a channel. */
+function leavingOf(values: PlayerValues, current: Player): Leaving[] {
+  const leaves = (name: "email" | "phone") => values[name] !== undefined && values[name] !== current[name];
+  const leaving = { id: current.id, email: leaves("email"), phone: leaves("phone") };
+  const hasRefused = Object.values(current.consents).includes(false);
+  return hasRefused && (leaving.email || leaving.phone) ? [leaving] : [];
 }
 
 /** Country, state and language of `input` in their stored form. Throws `invalid`: quiet hours go by the place. */

@@ -67,6 +67,25 @@ export async function ownProviders(
 }
 
 /**
+ * The provider that carries a campaign's messages while none fails, and the sender that it gives them. Without its id: a
+ * provider that an agent only tries to make has another one each time.
+ */
+export async function carrierOf(
+  { sql, property, config }: Tenant & Pick<Context, "config">,
+  channel: SendingChannel,
+  named: string | null,
+): Promise<object> {
+  const found = await sql<{ name: string; kind: string; from_address: string | null; sends: boolean }[]>`
+    select name, kind, from_address, is_active and allows_gaming as sends from message_providers
+    where property_id = ${property.id} and deleted_at is null and channel = ${channel}
+      ${named === null ? sql`` : sql`and id = ${named}`}
+    order by is_default desc, priority, id`;
+  const first = found.find(({ sends }) => sends);
+  if (first) return first;
+  return { kind: found.length > 0 || named !== null ? null : configuredProvider(config, channel).name };
+}
+
+/**
  * The providers of a delivery in the order of their use. A campaign that names its provider uses no other; a
  * property with providers of its own never falls back on the operator's.
  */

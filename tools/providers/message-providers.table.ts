@@ -17,6 +17,7 @@ export default table({
   softDelete: true,
   columns,
   asks: ["create", "update"],
+  shapesMessages: ["create", "update", "delete"],
   beforeWrite,
 });
 

@@ -64,7 +64,7 @@ export default table({
   description:
     "A segment is a saved audience: dynamic ones are rules over players, evaluated at each use; static ones are lists of members. create_segment makes one, segment_preview tries its rules.",
   softDelete: true,
-  shapesMessages: true,
+  shapesMessages: ["update", "delete"],
   columns,
   beforeWrite,
   afterWrite,

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { readable, timestamp } from "#runtime/operation/columns.ts";
 import { table } from "#runtime/operation/table.ts";
+import { RECIPIENT_FORM } from "#tools/people/address.ts";
 
 export const INBOUND_ACTIONS = ["stop", "start", "help", "review", "none"] as const;
 export const REPLY_STATUSES = ["queued", "sending", "sent", "failed", "expired", "unknown"] as const;
@@ -16,8 +17,8 @@ export default table({
     provider: readable(z.string()),
     provider_message_id: readable(z.string()),
     player_id: readable(z.uuid().nullable(), { concise: true }),
-    sender: readable(z.string().nullable(), { concise: true }),
-    recipient: readable(z.string()),
+    sender: readable(z.string().nullable(), { concise: true, form: RECIPIENT_FORM }),
+    recipient: readable(z.string(), { form: RECIPIENT_FORM }),
     text: readable(z.string().nullable(), { concise: true }),
     action: readable(z.enum(INBOUND_ACTIONS), { concise: true }),
     matched: readable(z.string().nullable().describe("The keyword that decided the action")),

@@ -52,7 +52,7 @@ export default table({
   description:
     'A template is content that campaigns share, in Liquid: {{ first_name | default: "friend" }}, {{ player.player_id }}, {{ player.custom.key }}, {{ property.name }}, {{ unsubscribe_url }}, {{ preferences_url }}, {{ inbox_url }}, {{ game_url }}. first_name, last_name, email and tier may stand alone; every other field of a player is under player.',
   softDelete: true,
-  shapesMessages: true,
+  shapesMessages: ["update", "delete"],
   columns,
   beforeWrite,
 });

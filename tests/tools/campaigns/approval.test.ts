@@ -157,6 +157,11 @@ describe("what was approved goes out", () => {
   });
 });
 
+const OTHER_PROVIDER = {
+  ...{ channel: "email", kind: "mailbox", name: "Other", from_address: "other@example.com" },
+  allows_gaming: true,
+};
+
 /** Everything by which a call changes what the approved campaign sends, to whom, when or how. */
 const CHANGES: [string, (made: Approved) => [string, Fields]][] = [
   ["another subject", ({ id }) => ["update_campaign", { id, subject: "Nobody approved this" }]],
@@ -197,6 +202,8 @@ const CHANGES: [string, (made: Approved) => [string, Fields]][] = [
       },
     ],
   ],
+  ["another provider", () => ["create_message_provider", { ...OTHER_PROVIDER, is_default: true }]],
+  ["a provider where there was none", () => ["create_message_provider", OTHER_PROVIDER]],
   ["links with other parameters", ({ id }) => ["update_campaign", { id, utm: { source: "evil" } }]],
   [
     "another time",
@@ -259,6 +266,14 @@ describe("what differs from the approval when the time comes", () => {
       "audience",
       (made: Approved) => sqlOf(made, "update segments set exclude_segment_ids = '{}'", made.gold),
     ],
+    [
+      "provider",
+      async (made: Approved) => {
+        const { id } = await scenario.call("create_message_provider", OTHER_PROVIDER);
+        // Its creation has approved it.
+        await sqlOf(made, "update message_providers set from_address = 'evil@example.com'", id);
+      },
+    ],
     ["flag", (made: Approved) => sqlOf(made, "update campaigns set is_transactional = true", made.id)],
   ])("pauses the campaign, by whatever way its %s was changed", async (_, change) => {
     const made = await approved();
@@ -279,6 +294,16 @@ describe("what differs from the approval when the time comes", () => {
     );
     expect(told).toMatchObject([{ type: "campaign.paused" }]);
     expect(endpoint.events).toEqual(["campaign.paused"]);
+  });
+
+  test("pauses it when the property's clock, by which the players' hour goes, is another one", async () => {
+    const { id } = await approved({ send_in_player_timezone: true });
+    await scenario.call("update_property", { propertyId: scenario.id, timezone: "America/Los_Angeles" });
+    await fire(id);
+    expect(await scenario.get(id)).toMatchObject({
+      status: "paused",
+      status_reason: "changed since it was approved: the property's clock, by which its hour goes",
+    });
   });
 
   test("pauses it when the audience has grown further than the property allows, and says so", async () => {
@@ -318,6 +343,15 @@ test("what an agent has sent at once is compared once more before its audience i
   await scenario.work();
   expect(await scenario.get(id)).toMatchObject({ status: "paused" });
   expect(await scenario.sends(id)).toEqual([]);
+});
+
+test("a provider that fails, and another one that takes over, change nothing that was approved", async () => {
+  const { id } = await approved();
+  const first = await scenario.call("create_message_provider", { ...OTHER_PROVIDER, is_default: true });
+  await scenario.call("create_message_provider", { ...OTHER_PROVIDER, name: "Second" });
+  await sqlOf(null, "update message_providers set health = 'refused'", first.id);
+  await fire(id);
+  expect(await scenario.tally(id)).toEqual({ sent: 4 });
 });
 
 describe("an agent that tries everything", () => {

@@ -45,6 +45,15 @@ async function person(fields: Fields = {}) {
   };
 }
 
+type Person = Awaited<ReturnType<typeof person>>;
+
+const anyEmail = () => `${randomUUID().slice(0, 8)}@example.com`;
+
+async function imported(input: Fields): Promise<void> {
+  expect((await service.post("/api/import_jobs", input)).status).toBe(202);
+  await service.idle();
+}
+
 const evidence = { consentSource: "players club", consentText: "I agree to offers" };
 const later = () => new Date().toISOString();
 
@@ -70,6 +79,8 @@ describe("a refusal", () => {
       { consentSource: "web form", occurredAt: later() },
       { consentText: "I agree", occurredAt: later() },
       { ...evidence, occurredAt: before },
+      { consentSource: " ", consentText: "\n", occurredAt: later() },
+      { consentSource: "web form", consentText: "\u200b", occurredAt: later() },
       { ...evidence, consentLevel: "implied", occurredAt: later() },
     ];
     for (const attempt of attempts) {
@@ -116,6 +127,55 @@ describe("a refusal", () => {
     await service.request("DELETE", `/api/players/${ann.id}`);
     const again = await person({ email: ann.email });
     await refused(409, "conflict", again.consent());
+  });
+
+  /** Every way in which a record lets go of an address that its person has refused. */
+  const LEAVING: [string, (ann: Person, other: Person) => Promise<unknown>][] = [
+    ["is deleted", ({ id }) => service.request("DELETE", `/api/players/${id}`)],
+    [
+      "gets another address",
+      ({ id }) => service.request("PATCH", `/api/players/${id}`, { body: { email: anyEmail() } }),
+    ],
+    [
+      "loses its address",
+      ({ id }) => service.request("PATCH", `/api/players/${id}`, { body: { email: null } }),
+    ],
+    [
+      "gets another address by a file",
+      async ({ number }) => imported({ rows: [{ player_id: number, email: anyEmail() }] }),
+    ],
+    [
+      "is merged into one with another address",
+      ({ id }, other) =>
+        service.post("/api/functions/merge-players", {
+          propertyId: service.tenant.id,
+          playerId: other.id,
+          duplicateId: id,
+        }),
+    ],
+  ];
+
+  test.each(LEAVING)("bars the address when its record %s, also against a file", async (_, leave) => {
+    const ann = await person();
+    await ann.refuse();
+    await leave(ann, await person());
+    const rows = [{ player_id: randomUUID(), email: ann.email, yes: "yes" }];
+    await imported({ rows, mapping: { yes: "consent.email" }, consent: { channel: [], ...evidence } });
+    expect(await ann.isAllowed()).toBe(false);
+    const [again] = (await service.get(`/api/players?email.eq=${ann.email}`)).body;
+    const about = { propertyId: service.tenant.id, playerId: again.id, channel: "email", consentGiven: true };
+    const late = { ...about, ...evidence, occurredAt: later() };
+    expect((await service.post("/api/functions/consent-record", late)).status).toBe(200);
+    expect(await ann.isAllowed()).toBe(true);
+  });
+
+  test("bars no address that nobody has refused", async () => {
+    const ann = await person();
+    await ann.consent();
+    await service.request("DELETE", `/api/players/${ann.id}`);
+    const again = await person({ email: ann.email });
+    expect((await again.consent()).status).toBe(200);
+    expect(await again.isAllowed()).toBe(true);
   });
 
   test("of one channel says nothing of another", async () => {

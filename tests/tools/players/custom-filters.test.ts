@@ -99,3 +99,54 @@ test("a property without custom fields is told where they are made", async () =>
     "custom.host is not a custom field of this property (there are none yet); create_custom_field creates one",
   ]);
 });
+
+test("values of own fields are compared as they are stored, and those that no record can have are refused", async () => {
+  await service.post("/api/custom_fields", [
+    { key: "likes", type: "enum", enum_values: ["Slots", "Poker"] },
+    { key: "vip", type: "boolean" },
+    { key: "joined", type: "date" },
+  ]);
+  const custom = { likes: "Slots", vip: true, joined: "2026-02-01" };
+  await service.post("/api/players", { player_id: "cyd", language: "de_at", custom });
+  const list = (query: string) => service.get(`/api/players?${query}`);
+  for (const query of [
+    ...["custom.likes.eq=slots", "custom.likes.in=(poker,SLOTS)", "custom->>likes=eq.slots"],
+    ...["custom.vip.eq=TRUE", "custom.joined.eq=2026-02-01", "language.eq=de-at"],
+  ]) {
+    expect((await list(query)).body, query).toMatchObject([{ player_id: "cyd" }]);
+  }
+  expect((await list("custom.old.eq=7.0")).body).toMatchObject([{ player_id: "ann" }]);
+  for (const [query, wants] of [
+    ["custom.likes.eq=slotz", "one of Slots, Poker"],
+    ["custom.likes.neq=slotz", "one of Slots, Poker"],
+    ["or=(custom.likes.in.(slotz),player_id.eq.ann)", "one of Slots, Poker"],
+    ["custom.old.gte=1,250", "a number"],
+    ["custom.vip.eq=yes", "true or false"],
+    ["custom.joined.eq=01/02/2026", "a date such as"],
+  ] as const) {
+    const { status, body } = await list(query);
+    expect([status, body.error], query).toEqual([400, expect.stringContaining(wants)]);
+  }
+  const preview = (value: string) =>
+    service.post("/api/functions/segment-preview", {
+      propertyId: service.tenant.id,
+      conditions: [{ field: "custom.likes", operator: "eq", value }],
+    });
+  expect((await preview("slots")).body).toMatchObject({ count: 1 });
+  expect((await preview("slotz")).body.error).toContain("must be one of Slots, Poker");
+});
+
+test("places, channels and addresses are compared as they are stored, whichever table has them", async () => {
+  const places = (await service.get("/api/quiet_hours_rules?state.eq=florida&country.eq=us")).body;
+  expect(places.map(({ state }: { state: string }) => state)).toContain("FL");
+  for (const query of ["campaign_sends?channel.eq=mail", "mailbox_messages?channel.eq=mail"]) {
+    expect((await service.get(`/api/${query}`)).body.error, query).toContain("is not one of email");
+  }
+  const { db } = service.database;
+  await db.asProperty(service.tenant.id, async (sql) => {
+    await sql`
+      insert into mailbox_messages (property_id, id, channel, recipient, text)
+      values (${service.tenant.id}, uuid_v7(), 'email', 'zoe@example.com', 'Hi') returning 1`;
+  });
+  expect((await service.get("/api/mailbox_messages?recipient.eq=ZOE@Example.com")).body).toHaveLength(1);
+});

@@ -90,3 +90,12 @@ test("over REST the id stands, by any of its names", async () => {
   }
   expect((await service.post("/api/functions/campaign-stats", { campaignId: "Friday" })).status).toBe(400);
 });
+
+test("a name is taken also where the field's name does not say whose it is", async () => {
+  await service.post("/api/players", { player_id: "H20003", email: "h3@example.com" });
+  const asked = await tool("merge_players", { playerId: "H20002", duplicateId: "H20003" });
+  expect(asked.data.message).toContain('This merges the player "H20003"');
+  await service.post("/api/code_pools", { name: "Steaks" });
+  const added = await tool("add_prize_codes", { poolId: "Steaks", codes: ["STEAK-1"] });
+  expect(added.isError, added.text).toBe(false);
+});

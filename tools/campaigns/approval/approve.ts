@@ -17,11 +17,12 @@ import {
   printsOf,
 } from "#tools/approvals/approval.ts";
 import { listFacts } from "#tools/approvals/segment-facts.ts";
-import { type Campaign, changeStatus } from "#tools/campaigns/campaign/campaign.ts";
-import { templatesOf } from "#tools/campaigns/content/content.ts";
+import { type Campaign, changeStatus, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
+import { type CompileContext, templatesOf } from "#tools/campaigns/content/content.ts";
 import { countPlayers, hasAudience, referencesOf } from "#tools/campaigns/planning/audience.ts";
 import { estimatedCost, volumeOf } from "#tools/campaigns/preflight/cost.ts";
 import { checkReadiness } from "#tools/campaigns/preflight/readiness.ts";
+import { carrierOf } from "#tools/providers/choose.ts";
 
 /** A confirmed operation counts the audience again, which is linear in it. */
 export const CONFIRMED_DEADLINE_MS = 15_000;
@@ -189,15 +190,15 @@ export const segmentKey = (id: string) => `segment ${id}`;
 export const templateKey = (id: string) => `template ${id}`;
 
 /** The prints of all that a campaign sends. Once it has started its audience is fixed, and is left out. */
-export async function campaignPrints(context: Tenant, campaign: Campaign): Promise<Prints> {
+export async function campaignPrints(context: CompileContext, campaign: Campaign): Promise<Prints> {
   const part = (name: keyof Approvable): Fields => columnsOf(campaign, APPROVED_COLUMNS[name]);
   const { audience, ...prints } = printsOf({
     content: { ...part("content"), ...(await templateFields(context, campaign)) },
     audience: { ...part("audience"), ...(await segmentFields(context, campaign)) },
     channel: part("channel"),
     time: part("time"),
-    flags: part("flags"),
-    provider: part("provider"),
+    flags: { ...part("flags"), clock: clockField(context, campaign) },
+    provider: { ...part("provider"), carrier: await carrierField(context, campaign) },
     variants: part("variants"),
   });
   return campaign.started_at === null ? { ...prints, audience: audience! } : prints;
@@ -210,6 +211,23 @@ function columnsOf(campaign: Campaign, columns: Partial<Record<keyof Campaign, s
       { words, value: campaign[name as keyof Campaign] },
     ]),
   );
+}
+
+/** The players' hour is that of the property's clock. No other call than `schedule_campaign` writes the time itself. */
+function clockField({ property }: CompileContext, campaign: Campaign): Fields[string] {
+  return {
+    words: "the property's clock, by which its hour goes",
+    value: campaign.send_in_player_timezone ? property.timezone : null,
+  };
+}
+
+/** A change of the property's providers, in words. */
+export const CARRIER = "the provider that carries it";
+
+/** Another default provider may reach people where the approved one reached nobody. */
+async function carrierField(context: CompileContext, campaign: Campaign): Promise<Fields[string]> {
+  const value = await carrierOf(context, sendingChannel(campaign), campaign.provider_id);
+  return { words: CARRIER, value };
 }
 
 async function templateFields({ sql, property }: Tenant, campaign: Campaign): Promise<Fields> {
@@ -245,7 +263,7 @@ async function segmentFields(context: Tenant, campaign: Campaign): Promise<Field
 }
 
 /** The hash of a campaign's message alone, with its templates and variants. */
-export async function contentHash(context: Tenant, campaign: Campaign): Promise<string> {
+export async function contentHash(context: CompileContext, campaign: Campaign): Promise<string> {
   const { content, variants } = await campaignPrints(context, campaign);
   return canonicalHash({ content, variants }).toString("hex");
 }

@@ -1,7 +1,15 @@
 import type { Context } from "#runtime/operation/context.ts";
 import { changesSince } from "#tools/approvals/approval.ts";
 import { type Campaign, findCampaign } from "#tools/campaigns/campaign/campaign.ts";
-import { approving, campaignPrints, presentState, questionOf, segmentKey, templateKey } from "./approve.ts";
+import {
+  approving,
+  CARRIER,
+  campaignPrints,
+  presentState,
+  questionOf,
+  segmentKey,
+  templateKey,
+} from "./approve.ts";
 import { changeWords } from "./words.ts";
 
 /**
@@ -16,7 +24,7 @@ export async function keepApprovals(context: Context, ids: string[]): Promise<vo
   }
 }
 
-/** The campaigns on their way to people that are one of these records, or were approved with one of them. */
+/** The campaigns on their way to people that are one of these records, were approved with one, or may be sent by one. */
 async function approvedCampaigns({ sql, property }: Context, ids: string[]): Promise<string[]> {
   const found = await sql<{ id: string }[]>`
     select id from campaigns
@@ -24,7 +32,9 @@ async function approvedCampaigns({ sql, property }: Context, ids: string[]): Pro
       and status in ('scheduled', 'queued', 'sending', 'paused')
       and (id = any(${ids}::uuid[])
         or jsonb_exists_any(approved_state -> 'content', ${ids.map(templateKey)}::text[])
-        or jsonb_exists_any(approved_state -> 'audience', ${ids.map(segmentKey)}::text[]))
+        or jsonb_exists_any(approved_state -> 'audience', ${ids.map(segmentKey)}::text[])
+        or channel in (
+          select channel from message_providers where property_id = ${property.id} and id = any(${ids}::uuid[])))
     order by id`;
   return found.map(({ id }) => id);
 }
@@ -32,7 +42,12 @@ async function approvedCampaigns({ sql, property }: Context, ids: string[]): Pro
 async function approveAnew(context: Context, campaign: Campaign, changes: string[]): Promise<void> {
   const { sql, property, ask } = context;
   const present = await presentState(context, campaign);
-  ask?.(questionOf(context, campaign, present, () => changeWords(context, campaign, changes)));
+  const { reach, ...question } = questionOf(context, campaign, present, () =>
+    changeWords(context, campaign, changes),
+  );
+  // A proposal keeps its call, and a provider's call has credentials.
+  const isProviders = changes.every((change) => change === CARRIER);
+  ask?.({ ...question, ...(!isProviders && reach && { reach }) });
   const { approved, approved_state } = approving(context, campaign, present);
   // A program that changes the content leaves the number that a person was shown.
   const isSameAudience = campaign.approved?.audience_hash === approved.audience_hash;

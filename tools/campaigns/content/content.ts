@@ -146,7 +146,7 @@ interface PlainLink {
   url: string;
 }
 
-const IN_HTML = /\b(?:href|action)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>]+))/gi;
+const IN_HTML = /\b(?:href|(?:form)?action)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>]+))/gi;
 const FINE = /^(?:https|mailto|tel|sms):/i;
 const IN_TEXT = /http:\/\/\S*/i;
 
@@ -160,6 +160,15 @@ export function plainLinks({ html, text }: Bodies, baseUrl: string): PlainLink[]
     ...(inHtml ? [{ body: "html" as const, url: inHtml }] : []),
     ...(inText ? [{ body: "text" as const, url: inText }] : []),
   ];
+}
+
+const OF_DATA = /\b(?:href|(?:form)?action)\s*=\s*(?:"[^"]*\{[{%]|'[^']*\{[{%]|[^\s"'<>]*\{[{%])|\|\s*raw\b/i;
+
+const OF_OURS = /\{\{-?\s*(?:unsubscribe_url|preferences_url|inbox_url|game_url|property\.\w+)\s*-?\}\}/g;
+
+/** Whether players' data makes a link of the source, so that each message must be looked at. */
+export function hasLinksOfData(html: string): boolean {
+  return OF_DATA.test(html.replace(OF_OURS, ""));
 }
 
 /** Every address that the HTML leads to, once, in order; and whether a message may have it. Links to `baseUrl` may be plain. */

@@ -24,6 +24,7 @@ import {
   checkLinks,
   compiledBeside,
   compiledOr,
+  hasLinksOfData,
   NO_SUBJECT,
   propertyVariables,
   type Recipient,
@@ -61,7 +62,7 @@ export const emailContent: Compile<"email"> = async (context, campaign) => {
   });
   return {
     ...contentOf(mail),
-    outgoing: async (deliveryContext) => contentOf(await tracked(deliveryContext, campaign, mail)),
+    outgoing: async (deliveryContext) => contentOf(await outgoing(deliveryContext, campaign, mail)),
   };
 };
 
@@ -86,6 +87,8 @@ interface Mail {
   compiled: CompiledEmail;
   /** Puts tracked links into a recipient's HTML. */
   rewrite?: Rewrite;
+  /** Refuses a link that a recipient's data has put into the HTML. */
+  check?(html: string): void;
   property: PropertyVariables;
   from: { email: string; name?: string };
   replyTo: string | null;
@@ -100,6 +103,7 @@ function messageFor(mail: Mail, recipient: Recipient, link: string): EmailMessag
     ...mail.pageLinks(recipient.send_id),
   });
   const { html, ...rendered } = mail.compiled.render(variables);
+  if (html !== undefined) mail.check?.(html);
   const name = [recipient.first_name, recipient.last_name].filter(Boolean).join(" ");
   const toName = name.replace(/[\s\p{Cc}]+/gu, " ").trim();
   return {
@@ -114,8 +118,20 @@ function messageFor(mail: Mail, recipient: Recipient, link: string): EmailMessag
   };
 }
 
-/** The mail with tracked links, or with links that carry the campaign's parameters. */
-async function tracked(context: CompileContext, campaign: Campaign, mail: Mail): Promise<Mail> {
+/** The mail as it is delivered: the preflight has looked at some recipients' links alone. */
+async function outgoing(context: CompileContext, campaign: Campaign, mail: Mail): Promise<Mail> {
+  const { clean, ...sent } = await tracked(context, campaign, mail);
+  if (!mail.template.html || !hasLinksOfData(mail.template.html)) return sent;
+  const { baseUrl } = context.config;
+  return { ...sent, check: (html) => checkLinks([{ html: clean?.(html) ?? html }], baseUrl) };
+}
+
+/** The mail with tracked links, or with links that carry the campaign's parameters. `clean` takes the marks out. */
+async function tracked(
+  context: CompileContext,
+  campaign: Campaign,
+  mail: Mail,
+): Promise<Mail & { clean?(html: string): string }> {
   const { html } = mail.template;
   const isPlain = context.property.tracking === "off" && !campaign.utm;
   if (!html || isPlain) return mail;
@@ -123,7 +139,7 @@ async function tracked(context: CompileContext, campaign: Campaign, mail: Mail):
   // Our marks alone may pass the limit. Then the mail goes out without them.
   if (marked.source.length > SOURCE_CHARACTERS) return mail;
   const rewrite = await trackMail(context, campaign, marked);
-  return { ...mail, compiled: compileEmail(mail.template, marked), rewrite };
+  return { ...mail, compiled: compileEmail(mail.template, marked), rewrite, clean: marked.clean };
 }
 
 function senderOf(

@@ -3,12 +3,21 @@ import { type Info, parse } from "csv-parse";
 import { errorCode } from "#db/connection/error-code.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { ImportParams } from "#tools/imports/job/import-job.ts";
-import { type DecimalSign, decimalSignOf } from "./numbers.ts";
 
 export const MOST_ROWS = 1_000_000;
 const MOST_RECORD = 2 * 1_048_576;
 const DELIMITERS = [",", ";", "\t", "|"] as const;
 const HEAD = 65_536;
+
+/** How files are read, whatever their delimiter. */
+export const CSV_FORM = {
+  bom: true,
+  record_delimiter: ["\r\n", "\n", "\r"],
+  relax_column_count: true,
+  relax_quotes: true,
+  skip_empty_lines: true,
+  max_record_size: MOST_RECORD,
+};
 
 type Bytes = AsyncIterable<Uint8Array>;
 
@@ -17,7 +26,8 @@ export interface Survey {
   /** A label of the Encoding Standard. */
   encoding: string;
   delimiter: string;
-  decimal: DecimalSign;
+  /** The text of its first bytes. */
+  head: string;
   /** Records without the header, as far as line ends and quotes tell. */
   rows: number;
 }
@@ -25,7 +35,7 @@ export interface Survey {
 /** Scans the whole file once: its encoding, delimiter and length. Throws `invalid` on an empty file. */
 export async function survey(
   file: Bytes,
-  params: Pick<ImportParams, "encoding" | "delimiter" | "decimal" | "has_header">,
+  params: Pick<ImportParams, "encoding" | "delimiter" | "has_header">,
 ): Promise<Survey> {
   let head = Buffer.alloc(0);
   let lines = 0;
@@ -56,9 +66,8 @@ export async function survey(
   const encoding = encodingOf(params.encoding, head, utf8.isValid());
   const text = new TextDecoder(encoding).decode(head);
   const delimiter = params.delimiter === "auto" ? delimiterOf(text) : params.delimiter;
-  const decimal = decimalSignOf(params.decimal, text, delimiter);
   const records = lines + (content ? 1 : 0);
-  return { encoding, delimiter, decimal, rows: Math.max(0, records - (params.has_header ? 1 : 0)) };
+  return { encoding, delimiter, head: text, rows: Math.max(0, records - (params.has_header ? 1 : 0)) };
 }
 
 function utf8Check() {
@@ -102,16 +111,11 @@ function delimiterOf(text: string): string {
 }
 
 /** The file's records as texts, in order; reading records reads the bytes. Throws `invalid`. */
-export async function* records(file: Bytes, { encoding, delimiter }: Survey): AsyncGenerator<string[]> {
-  const parser = parse({
-    bom: true,
-    delimiter,
-    record_delimiter: ["\r\n", "\n", "\r"],
-    relax_column_count: true,
-    relax_quotes: true,
-    skip_empty_lines: true,
-    max_record_size: MOST_RECORD,
-  });
+export async function* records(
+  file: Bytes,
+  { encoding, delimiter }: Pick<Survey, "encoding" | "delimiter">,
+): AsyncGenerator<string[]> {
+  const parser = parse({ ...CSV_FORM, delimiter });
   const source = Readable.from(encoding === "utf-8" ? file : recoded(file, encoding), { objectMode: false });
   source.on("error", (error) => parser.destroy(error));
   source.pipe(parser);

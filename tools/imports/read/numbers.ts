@@ -1,5 +1,3 @@
-import type { ImportParams } from "#tools/imports/job/import-job.ts";
-
 /**
  * The decimal sign of a file. `,` and `.` are given by the caller. `seems .` and `seems ,` follow from its own cells;
  * `maybe .` from commas or tabs between its cells, and `unknown` from semicolons.
@@ -62,13 +60,9 @@ function finite(text: string): string | null {
   return Number.isFinite(parsed) ? String(parsed) : null;
 }
 
-/** The decimal sign of a file: the given one, or what the numbers of its first lines show. */
-export function decimalSignOf(given: ImportParams["decimal"], head: string, delimiter: string): DecimalSign {
-  if (given !== "auto") return given;
-  const cells = head.match(new RegExp(`"[^"]*"|[^${delimiter}\r\n]+`, "g")) ?? [];
-  const shown = new Set(
-    cells.slice(0, MOST_CELLS).map((cell) => decimalShown(cell.replaceAll('"', "").trim())),
-  );
+/** The decimal sign that numbers of a file show. */
+export function decimalSignOf(cells: readonly string[], delimiter: string): DecimalSign {
+  const shown = new Set(cells.slice(0, MOST_CELLS).map(decimalShown));
   // A file that shows both is a mixture of sources.
   if (shown.has(",")) return shown.has(".") ? "unknown" : "seems ,";
   if (shown.has(".")) return "seems .";

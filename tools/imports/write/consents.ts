@@ -2,7 +2,7 @@ import { createHash, randomUUIDv7 } from "node:crypto";
 import { type Fragment, sql } from "#db/sql.ts";
 import { emitMany } from "#runtime/funnel/outbox.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { usualLevel } from "#tools/consent/evidence.ts";
+import { hasEvidence, usualLevel } from "#tools/consent/evidence.ts";
 import { appendConsents, type LedgerRow, refreshConsents } from "#tools/consent/ledger.ts";
 import { type Choice, refuses } from "#tools/imports/job/choices.ts";
 import {
@@ -69,7 +69,7 @@ export async function writeConsents(
     ...written.flatMap((person) => statementsOf(person, choices)),
     ...others.flatMap((person) => statementsOf(person, choices)).filter(({ choice }) => !choice.given),
   ];
-  const lifts = !byAgent && Boolean(evidence?.consentText || evidence?.consentVersion);
+  const lifts = !byAgent && hasEvidence(evidence ?? {});
   const standing = new Set(statements.filter((one) => one.choice.given && stands(one, lifts)));
   const entries = await newEntries(
     context,

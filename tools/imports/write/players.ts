@@ -2,6 +2,7 @@ import { raw } from "#db/sql.ts";
 import { transactionStart } from "#db/transaction-start.ts";
 import { emitMany } from "#runtime/funnel/outbox.ts";
 import type { Context } from "#runtime/operation/context.ts";
+import { barLeftAddresses, type Leaving } from "#tools/compliance/left-addresses.ts";
 import type { ImportParams } from "#tools/imports/job/import-job.ts";
 import refreshSegment from "#tools/segments/refresh-segment.job.ts";
 import { announced, announceExcluded } from "./player-events.ts";
@@ -29,12 +30,14 @@ export async function writePlayers(
 }
 
 async function updatePlayers(
-  { sql, property }: Context,
+  context: Context,
   jobId: string,
   params: ImportParams,
   plain: readonly string[],
 ): Promise<number> {
+  const { sql, property } = context;
   const fills = params.on_conflict === "fill_blanks";
+  if (!fills) await barLeftAddresses(context, await leavingPlayers(context));
   const assignments = plain.map((name) =>
     fills ? `${name} = coalesce(p.${name}, r.${name})` : `${name} = coalesce(r.${name}, p.${name})`,
   );
@@ -60,6 +63,19 @@ async function updatePlayers(
       cross join lateral (select coalesce(r.tags, '{}') || ${params.tags}::text[] as tags) a
     where p.property_id = ${property.id} and p.id = r.target and r.verdict is null`;
   return result.count;
+}
+
+/** The players whose rows give them another address than one that they have refused. */
+async function leavingPlayers({ sql, property }: Context): Promise<Leaving[]> {
+  const rows = await sql<Leaving[]>`
+    select p.id, p.email, p.phone
+    from import_rows r cross join lateral (
+      select o.id, coalesce(o.consents ->> 'email' = 'false' and o.email_hash <> r.email_hash, false) as email,
+        coalesce('false' in (o.consents ->> 'sms', o.consents ->> 'voice') and o.phone_hash <> r.phone_hash, false)
+          as phone
+      from players o where o.property_id = ${property.id} and o.id = r.target offset 0) p
+    where r.target is not null and r.verdict is null and (p.email or p.phone)`;
+  return [...rows];
 }
 
 async function createPlayers(

@@ -3,10 +3,10 @@ import { type Fragment, join, raw, sql } from "#db/sql.ts";
 import { UUID } from "#db/text.ts";
 import type { Fault } from "#runtime/faults.ts";
 import { formOfValues } from "#runtime/operation/columns.ts";
-import { type CustomFields, unknownField } from "#tools/custom-fields/values.ts";
+import { type CustomFields, storedForm, unknownField } from "#tools/custom-fields/values.ts";
 import { EVENT_NAME } from "#tools/events/player-events.table.ts";
 import { EMAIL_FORM, PHONE_FORM } from "#tools/people/address.ts";
-import { COUNTRY_FORM, STATE_FORM } from "#tools/people/places.ts";
+import { COUNTRY_FORM, LANGUAGE_FORM, STATE_FORM } from "#tools/people/places.ts";
 import { EMAIL_STATUSES, PLAYER_STATUSES } from "#tools/people/statuses.ts";
 import { CUSTOM_AS, customSql } from "./custom-fields.ts";
 import { eventAggregate } from "./event-fields.ts";
@@ -55,6 +55,7 @@ const FORMS: Readonly<Partial<Record<keyof typeof COLUMNS, Form>>> = {
   state: STATE_FORM,
   country: COUNTRY_FORM,
   email_status: formOfValues(EMAIL_STATUSES),
+  language: LANGUAGE_FORM,
 };
 
 const CASTS: Record<FieldType, string> = {
@@ -113,7 +114,8 @@ export const FAMILIES: readonly Family[] = [
     read([key], { scope, customs, wrong }) {
       const field = customs.get(key!);
       if (!field) throw wrong(unknownField(customs));
-      return { type: CUSTOM_AS[field.type], ...customSql(field, scope) };
+      const form = CUSTOM_AS[field.type] === "text" ? storedForm(field) : undefined;
+      return { type: CUSTOM_AS[field.type], ...customSql(field, scope), ...(form && { form }) };
     },
   },
   {

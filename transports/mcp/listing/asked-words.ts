@@ -74,7 +74,7 @@ const ASKED: Readonly<Record<string, string>> = {
   merge_players:
     "duplicates, same person twice, two records, combine, join, double entries, one guest with two accounts",
   set_player_status:
-    "a guest has died, guest died, ban someone, banned, bar a guest, died, death, deceased, passed away, unban",
+    "a guest has died, guest died, ban someone, banned, bar a guest, died, death, deceased, passed away, unban, remove a mistaken ban, lift a ban",
   create_player_event: "record a visit, a stay, a deposit, a spend, activity, trip, something a guest did",
   list_player_events: "visits, deposits, activity, what has a guest done",
   create_custom_field: "add a field, new column, new attribute, property of players, favourite, extra data",
@@ -88,9 +88,9 @@ const ASKED: Readonly<Record<string, string>> = {
     "unsubscribe, opt out, stop, says stop, take off the mailing list, remove from the list, no more messages, withdraw, does not want mail",
   consent_receipt: "prove, proof, evidence that a player agreed, certificate of consent, show the regulator",
   list_consent_records:
-    "proof, evidence, when did a player agree, history of consent, opted in when, wording that was accepted",
+    "proof, evidence, when did a player agree, history of consent, opted in when, who opted out, wording that was accepted",
   create_dnc_entry:
-    "block this phone number, do not call, never call or text again, never phone, block a phone number, call list",
+    "block this phone number, put on the do not call list, do not call, never call or text again, never phone, block a phone number, call list",
   list_dnc_entries: "do not call list, numbers that may not be called",
   create_suppression: "block an address, blacklist, never email, stop mail to an address",
   list_suppressions:
@@ -130,7 +130,7 @@ const ASKED: Readonly<Record<string, string>> = {
   send_sms_campaign: "text message blast, send a text, text all players, SMS now",
   schedule_campaign:
     "postpone to Sunday, put off to another day, send later, tomorrow, on Friday at ten, own time zone, set the time, move to another day, postpone",
-  unschedule_campaign: "undo the scheduling, back to draft, not on Friday after all, call off",
+  unschedule_campaign: "undo the scheduling, back to draft, not on Friday after all, take back before it goes out tomorrow, call off",
   pause_campaign: "stop for now, hold, interrupt, halt the sending of one",
   resume_campaign: "go on, continue, carry on after the pause, unpause",
   cancel_campaign: "stop it, abort, sent too early, kill, end for good, call off",

@@ -6,7 +6,7 @@ const NOT_OFFERED: readonly { asked: RegExp; answer: string }[] = [
   },
   {
     asked:
-      /\b(?:facebook|instagram|google|tiktok|twitter|youtube|social media) (?:ads?|posts?|campaigns?)\b|\b(?:retargeting|advertis\w+|post on (?:facebook|instagram|x))\b/i,
+      /\b(?:facebook|instagram|google|tiktok|twitter|youtube|social media) (?:ads?|posts?|campaigns?)\b|\b(?:tweets?|retargeting|advertis\w+|post on (?:facebook|instagram|x))\b/i,
     answer:
       "Advertising and posts are not offered. create_share_link makes links that players share themselves.",
   },

@@ -181,6 +181,23 @@ describe("scheduling", () => {
     });
   });
 
+  test.each([
+    ["2031-03-09T02:30", "skips this time"],
+    ["2031-11-02T01:30", "shows this time twice"],
+  ])("does not guess at a time that the property's clock shows never or twice: %s", async (time, why) => {
+    const id = await scenario.campaign();
+    const input = { campaign_id: id, segment_id: null, scheduled_at: time };
+    await expect(scenario.call("schedule_campaign", input)).rejects.toMatchObject({
+      code: "invalid",
+      message: expect.stringContaining(why),
+    });
+    const { campaign } = await scenario.call("schedule_campaign", {
+      ...input,
+      scheduled_at: `${time}-05:00`,
+    });
+    expect(campaign.status).toBe("scheduled");
+  });
+
   test("takes a time as people write it, and without an offset by the property's own clock", async () => {
     for (const [written, at] of [
       ["2031-01-31T18:00:00-0500", "2031-01-31T23:00:00.000Z"],

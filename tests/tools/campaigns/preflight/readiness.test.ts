@@ -56,6 +56,7 @@ const OBSTACLES: [string, string, Record<string, unknown>, (() => Promise<unknow
     { body_html: link("{{ player.custom.site }}") },
     () => scenario.call("update_player", { id: ana, custom: { site: "http://ana.example" } }),
   ],
+  ["such a button", "body_html", { body_html: '<button formaction="http://casino.example">Play</button>' }],
   ["such a link in plain text", "body_text", { body_text: "Play at http://casino.example" }],
   [
     "such a link in plain text beside HTML",
@@ -181,3 +182,21 @@ test("what sending copes with is an error that does not stop it: an empty audien
     ["nameless", "failed"],
   ]);
 });
+
+test.each(["on", "off"])(
+  "a link that a later player's data makes costs that player's message, with tracking %s",
+  async (tracking) => {
+    await scenario.call("update_property", { propertyId: scenario.id, tracking });
+    await scenario.call("create_custom_field", { key: "site", label: "Site", type: "text" });
+    const sites = ["https://a.example", "https://b.example", "https://c.example"];
+    for (const [at, site] of [...sites, "javascript:alert(1)", "http://plain.example"].entries()) {
+      await scenario.player({ player_id: `p${at}`, email: `p${at}@example.com`, custom: { site } });
+    }
+    const id = await scenario.campaign({ body_html: link("{{ player.custom.site }}") });
+    await scenario.send(id);
+    await scenario.work();
+    const sends = await scenario.sends(id);
+    expect(sends.map(({ status }) => status)).toEqual(["sent", "sent", "sent", "failed", "failed"]);
+    expect(sends[3]!.error_code).toBe("template_error");
+  },
+);

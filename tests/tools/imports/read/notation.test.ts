@@ -44,16 +44,26 @@ test.each<[string, DecimalSign, string | null | symbol]>([
   expect(readNumber(cell, sign)).toBe(value);
 });
 
-test.each<[string, string, DecimalSign]>([
-  ["a;b\n1;12,50\n", ";", "seems ,"],
-  ['a,b\n1,"12,50"\n', ",", "seems ,"],
-  ["a,b\n12,50\n", ",", "maybe ."],
-  ["a,b\n1,12.50\n", ",", "seems ."],
-  ["a;b\n1;1.234\n", ";", "unknown"],
-  ["a;b\n1,5;1.5\n", ";", "unknown"],
-  ["a;b\n31.12.1980;+49 30 1234\n", ";", "unknown"],
-])("the decimal sign of %j", (head, delimiter, sign) => {
-  expect(decimalSignOf("auto", head, delimiter)).toBe(sign);
+test.each<[string[], string, DecimalSign]>([
+  [["1", "12,50"], ";", "seems ,"],
+  [["12,50"], ",", "seems ,"],
+  [["50"], ",", "maybe ."],
+  [["12.50"], ",", "seems ."],
+  [["1.234"], ";", "unknown"],
+  [["1,5", "1.5"], ";", "unknown"],
+  [["31.12.1980", "+49 30 1234"], ";", "unknown"],
+])("the decimal sign of %j", (cells, delimiter, sign) => {
+  expect(decimalSignOf(cells, delimiter)).toBe(sign);
+});
+
+test.each([
+  ["a column that is left out", "player_id;version;adt\nV1;1.2;1.234\nV2;2.1;2.500\n"],
+  ["a note", 'player_id;adt;Notiz\nV1;1.234;"3,5; 4"\nV2;2.500;7,25\n'],
+  ["a postal code", "player_id;postal_code;adt\nV1;12.55;1.234\nV2;;2.500\n"],
+])("a number with two readings stays one beside %s", async (_, csv) => {
+  const { job, errors } = await imports.run({ csv });
+  expect([job.succeeded, job.failed]).toEqual([0, 2]);
+  expect(errors).toMatchObject([{ column: "adt" }, { column: "adt" }]);
 });
 
 test.each([
