@@ -130,7 +130,8 @@ const ASKED: Readonly<Record<string, string>> = {
   send_sms_campaign: "text message blast, send a text, text all players, SMS now",
   schedule_campaign:
     "postpone to Sunday, put off to another day, send later, tomorrow, on Friday at ten, own time zone, set the time, move to another day, postpone",
-  unschedule_campaign: "undo the scheduling, back to draft, not on Friday after all, take back before it goes out tomorrow, call off",
+  unschedule_campaign:
+    "undo the scheduling, back to draft, not on Friday after all, take back before it goes out tomorrow, call off",
   pause_campaign: "stop for now, hold, interrupt, halt the sending of one",
   resume_campaign: "go on, continue, carry on after the pause, unpause",
   cancel_campaign: "stop it, abort, sent too early, kill, end for good, call off",
