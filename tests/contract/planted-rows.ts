@@ -81,6 +81,8 @@ function valueFor({ table, column, type }: Column, constraints: Constraint[]): u
   if (type.startsWith("timestamp")) return "2026-01-01T00:00:00Z";
   // A vendor's name: the code knows them, and no check does.
   if (table === "message_providers" && column === "kind") return "mailbox";
+  // The channel of a message, too.
+  if (column === "channel") return "email";
   if (/url$/.test(column)) return `https://${table.replaceAll("_", "-")}.example/${column}`;
   if (type === "text" || type.startsWith("character")) return `x${randomBytes(6).toString("hex")}`;
   return 1;

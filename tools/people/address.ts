@@ -125,5 +125,10 @@ export const ADDRESS_COLUMNS: Record<SendingChannel, AddressColumns> = {
   inbox: BY_PLAYER,
 };
 
-/** How filters compare the channel of a message. */
-export const SENT_BY_FORM: Form = formOfValues(Object.keys(ADDRESS_COLUMNS));
+const CHANNEL_FORM = formOfValues(Object.keys(ADDRESS_COLUMNS));
+
+/** How filters compare the channel of a message. Campaigns call the inbox loyaltyvip too. */
+export const SENT_BY_FORM: Form = {
+  ...CHANNEL_FORM,
+  fit: (text, home) => CHANNEL_FORM.fit(text.trim().toLowerCase() === "loyaltyvip" ? "inbox" : text, home),
+};

@@ -137,11 +137,14 @@ test("values of own fields are compared as they are stored, and those that no re
 });
 
 test("places, channels and addresses are compared as they are stored, whichever table has them", async () => {
+  const hours = { country: "US", state: "FL", days: [1], open_local: "08:00", close_local: "20:00" };
+  await service.call("create_quiet_hours_rule", hours, service.tenant.id);
   const places = (await service.get("/api/quiet_hours_rules?state.eq=florida&country.eq=us")).body;
   expect(places.map(({ state }: { state: string }) => state)).toContain("FL");
   for (const query of ["campaign_sends?channel.eq=mail", "mailbox_messages?channel.eq=mail"]) {
     expect((await service.get(`/api/${query}`)).body.error, query).toContain("is not one of email");
   }
+  expect((await service.get("/api/campaign_sends?channel.eq=LoyaltyVIP")).body).toEqual([]);
   const { db } = service.database;
   await db.asProperty(service.tenant.id, async (sql) => {
     await sql`
