@@ -256,6 +256,24 @@ test("an address that no player has is suppressed all the same", async () => {
   expect(await fixture.run("compliance_check", check)).toMatchObject({ reasons: ["suppressed"] });
 });
 
+test("a revocation is told for each player, and for an address that no player has", async () => {
+  await fixture.sql(
+    (sql) => sql`insert into webhook_endpoints (property_id, url, events, secret)
+      values (${fixture.property.id}, 'https://example.com/', '{consent.revoked}', 's')`,
+  );
+  const { id } = await newPlayer(fixture, { phone: "+12025557002" });
+  for (const phone of ["+12025557002", "+12025557003"]) await revoke({ phone, channel: "sms" });
+  const told = await fixture.sql(
+    (sql) => sql<{ channel: string; player_id: string | null; has_record: boolean }[]>`
+      select data->'object'->>'channel' as channel, data->'object'->>'player_id' as player_id,
+        data->'object'->>'id' is not null as has_record
+      from outbox where type = 'consent.revoked' order by player_id, channel`,
+  );
+  const both = (player_id: string | null) =>
+    ["sms", "voice"].map((channel) => ({ channel, player_id, has_record: player_id !== null }));
+  expect([...told]).toEqual([...both(id), ...both(null)]);
+});
+
 test("an address revokes for every player who has it, and for nobody in another property", async () => {
   const shared = { email: "house@example.com" };
   const [one, other] = [await newPlayer(fixture, shared), await newPlayer(fixture, shared)];
