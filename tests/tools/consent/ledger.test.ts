@@ -136,6 +136,15 @@ test("a refusal and a consent of one moment are a refusal, whichever has the lat
   await expect(grant(player.id)).rejects.toMatchObject({ code: "conflict" });
 });
 
+test("calls that are refused stay refused, however strong the consent before was", async () => {
+  const player = await newPlayer(fixture);
+  const voice = { channel: "voice", consentText: "I agree to calls." };
+  await grant(player.id, { ...voice, consentLevel: "express_written", occurredAt: "2026-03-01T00:00:00Z" });
+  expect(await consentsOf(player.id)).toEqual({ voice: true });
+  await grant(player.id, { channel: "voice", consentGiven: false, occurredAt: "2026-03-02T00:00:00Z" });
+  expect(await consentsOf(player.id)).toEqual({ voice: false });
+});
+
 test("a consent for nobody, from the future, or over before it began is refused", async () => {
   const player = await newPlayer(fixture);
   const nobody = "01900000-0000-7000-8000-000000000000";
