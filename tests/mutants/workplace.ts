@@ -65,9 +65,9 @@ async function openLane(folder: string, url: string, stop: AbortSignal) {
   const code = join(folder, "code");
   await copyCheckout(code);
   return {
-    /** Runs tests on the copy as it is. */
-    test: (tests: readonly string[], limitMs: number) =>
-      runTests({ code, folder, url, stop }, tests, limitMs),
+    /** Runs files of tests on the copy as it is, or the one test `named` in them. */
+    test: (files: readonly string[], limitMs: number, named?: string) =>
+      runTests({ code, folder, url, stop }, { files, named }, limitMs),
     /** Runs `work` while the copy has the change. */
     changed: async <T>({ file, from, to }: Mutant, work: () => Promise<T>): Promise<T> => {
       const path = join(code, file);
@@ -109,7 +109,7 @@ interface Place {
 
 async function runTests(
   { code, folder, url, stop }: Place,
-  tests: readonly string[],
+  tests: { files: readonly string[]; named: string | undefined },
   limitMs: number,
 ): Promise<Verdict & { files: TestFile[] }> {
   const report = join(folder, "report.json");
@@ -118,7 +118,8 @@ async function runTests(
   const args = [vitest, "run", "--config", "tests/vitest.config.ts", "--bail", "1", "--reporter", "json"];
   // The whole run has a limit. A single test may be slow where others use the machine.
   args.push("--testTimeout", String(LONGEST_TEST_MS));
-  const run = spawn(process.execPath, [...args, "--outputFile", report, ...tests], {
+  if (tests.named !== undefined) args.push("--testNamePattern", patternOf(tests.named));
+  const run = spawn(process.execPath, [...args, "--outputFile", report, ...tests.files], {
     cwd: code,
     env: { ...process.env, TEST_DATABASE_URL: url, TEST_DATABASE_TEMPLATE: TEMPLATE },
     // A group of its own: a run that hangs ends with all its processes.
@@ -144,6 +145,11 @@ async function runTests(
   const files = results.map(({ name, startTime, endTime }) => ({ path: name, tookMs: endTime - startTime }));
   if (status === 0) return { outcome: "passed", by: "", files };
   return { ...(verdictOf({ testResults: results }) ?? brokenBy(said.trim().slice(-300))), files };
+}
+
+/** Matches a test by its name in the report, which does not show where the names of its groups end. */
+function patternOf(fullName: string): string {
+  return `^${fullName.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&").replaceAll(" ", "(?: >)? ")}$`;
 }
 
 export interface Report {
