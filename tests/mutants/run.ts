@@ -1,7 +1,8 @@
+import { dirname } from "node:path";
 import { parseArgs } from "node:util";
 import { AREAS } from "./areas.ts";
 import { type Area, type Mutant, mutantsOf } from "./change.ts";
-import { openWorkplace, type Verdict, type Workplace } from "./workplace.ts";
+import { type Lane, openWorkplace, type TestFile, type Verdict } from "./workplace.ts";
 
 const GOAL = 0.95;
 const WORDS = {
@@ -16,11 +17,17 @@ const LEAST_LIMIT_MS = 120_000;
 /**
  * `npm run mutants` makes each change on purpose in a copy of the checkout, and runs the tests that must notice it.
  * `npm run mutants -- gate queue` takes these areas, `--sample 5` so many changes of each, `--part 2/4` the
- * second quarter of each. Ends with an error when fewer than 95 % are noticed, or when an unnamed change is not.
+ * second quarter of each, `--only TEXT` those with this text, `--lanes 1` one at a time. Ends with an error when
+ * fewer than 95 % are noticed, or when an unnamed change is not.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { sample: { type: "string" }, part: { type: "string" } },
+  options: {
+    sample: { type: "string" },
+    part: { type: "string" },
+    only: { type: "string", multiple: true, default: [""] },
+    lanes: { type: "string", default: "2" },
+  },
 });
 const unknown = positionals.find((name) => !AREAS.some((area) => area.name === name));
 if (unknown) {
@@ -33,12 +40,12 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 const total = { made: 0, noticed: 0, named: 0 };
 const survivors: Mutant[] = [];
 const unjudged: string[] = [];
-const workplace = await openWorkplace();
+const workplace = await openWorkplace(Number(values.lanes));
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.once(signal, () => void workplace.close().finally(() => process.exit(1)));
 }
 try {
-  for (const area of areas) await judge(workplace, area);
+  for (const area of areas) await judge(workplace.lanes, area);
 } finally {
   await workplace.close();
 }
@@ -49,37 +56,102 @@ for (const { file, from, to } of survivors) say(`not noticed: ${file}: ${brief(f
 if (unjudged.length > 0) say(`Not judged: ${unjudged.join(", ")}.`);
 process.exit(rate >= GOAL && unjudged.length === 0 ? 0 : 1);
 
-async function judge(place: Workplace, area: Area): Promise<void> {
-  const { control, tookMs } = await controlled(place, area);
+/** Each lane takes the next change when it has judged one. */
+async function judge(lanes: readonly Lane[], area: Area): Promise<void> {
+  const { control, tookMs } = await controlled(lanes[0]!, area);
   if (control.outcome !== "passed") {
     unjudged.push(area.name);
     say(`${area.name}: NOT JUDGED, its tests fail without any change: ${control.by}`);
     return;
   }
   say(`${area.name}: its tests take ${Math.round(tookMs / 1_000)} s`);
-  const limitMs = Math.max(LEAST_LIMIT_MS, 3 * tookMs);
-  for (const mutant of chosen(mutantsOf(area))) {
-    note(mutant, await place.changed(mutant, () => insistent(() => place.test(area.tests, limitMs))));
-  }
+  const promising = promisingFirst(control.files);
+  const next = chosen(mutantsOf(area)).values();
+  const work = async (lane: Lane) => {
+    for (const mutant of next) {
+      note(mutant, await lane.changed(mutant, () => verdictOn(mutant, lane, promising)));
+    }
+  };
+  await Promise.all(lanes.map(work));
 }
 
 /** The tests without a change. A busy machine may fail one once. */
-async function controlled(place: Workplace, { tests }: Area) {
+async function controlled(lane: Lane, { tests }: Area) {
   for (let tries = 1; ; tries += 1) {
     const startedAt = performance.now();
-    const control = await place.test(tests, LONGEST_CONTROL_MS);
+    const control = await lane.test(tests, LONGEST_CONTROL_MS);
     if (control.outcome === "passed" || tries === 2)
       return { control, tookMs: performance.now() - startedAt };
   }
 }
 
+/** Runs the tests in parts, one after another, until one notices the change. */
+async function verdictOn(mutant: Mutant, lane: Lane, promising: Promising): Promise<Verdict> {
+  let verdict: Verdict = { outcome: "passed", by: "" };
+  for (const files of promising.parts(mutant)) {
+    const { outcome, by, file } = await insistent(() => confirmed(lane, files));
+    if (outcome === "failed" && file) {
+      promising.noticed(mutant, file);
+      return { outcome, by: `${file}: ${by}` };
+    }
+    if (outcome === "broken") return { outcome, by };
+    if (outcome !== "passed") verdict = { outcome: "late", by };
+  }
+  return verdict;
+}
+
+/**
+ * A test that fails must fail again by itself. On a busy machine one may fail without any change, but hardly twice; then
+ * all run once more.
+ */
+async function confirmed(lane: Lane, files: readonly TestFile[]): Promise<Verdict> {
+  const paths = files.map(({ path }) => path);
+  const limitMs = Math.max(LEAST_LIMIT_MS, 3 * files.reduce((sum, { tookMs }) => sum + tookMs, 0));
+  for (let tries = 1; ; tries += 1) {
+    const { outcome, by, file } = await lane.test(paths, limitMs);
+    if (outcome !== "failed" || !file) return { outcome, by };
+    const again = await lane.test([file], limitMs, by);
+    if (again.outcome === "failed") return { outcome, by, file };
+    if (tries === 2) return { outcome: "late", by: `${file}: ${by} failed once, and not again` };
+  }
+}
+
+type Promising = ReturnType<typeof promisingFirst>;
+
+/**
+ * The files of tests in parts: first, alone, the one that noticed the most changes of the same source file, then the
+ * others that noticed one, then those beside it, then the rest.
+ */
+function promisingFirst(files: readonly TestFile[]) {
+  const counts = new Map<string, number>();
+  const key = ({ file }: Mutant, path: string) => `${file} ${path}`;
+  return {
+    noticed: (mutant: Mutant, path: string) =>
+      counts.set(key(mutant, path), (counts.get(key(mutant, path)) ?? 0) + 1),
+    parts: (mutant: Mutant): TestFile[][] => {
+      const count = ({ path }: TestFile) => counts.get(key(mutant, path)) ?? 0;
+      const isBeside = ({ path }: TestFile) => dirname(path) === `tests/${dirname(mutant.file)}`;
+      const known = files.filter((file) => count(file) > 0).sort((a, b) => count(b) - count(a));
+      const others = files.filter((file) => count(file) === 0);
+      const parts = [
+        known.slice(0, 1),
+        known.slice(1),
+        others.filter(isBeside),
+        others.filter((file) => !isBeside(file)),
+      ];
+      return parts.filter((part) => part.length > 0);
+    },
+  };
+}
+
 /** Once more where the time ran out: another may have had the machine. */
-async function insistent(run: () => Promise<Verdict>): Promise<Verdict> {
+async function insistent<T extends Verdict>(run: () => Promise<T>): Promise<T> {
   const first = await run();
   return first.outcome === "late" ? run() : first;
 }
 
-function chosen(mutants: Mutant[]): Mutant[] {
+function chosen(all: Mutant[]): Mutant[] {
+  const mutants = all.filter(({ from, to }) => values.only.some((text) => `${from}\n${to}`.includes(text)));
   if (values.part !== undefined) {
     const [part = 1, parts = 1] = values.part.split("/").map(Number);
     return mutants.filter((_, index) => index % parts === part - 1);
@@ -99,7 +171,7 @@ function note(mutant: Mutant, { outcome, by }: Verdict): void {
     if (!isNoticed) survivors.push(mutant);
   }
   const word = isNoticed || reason === undefined ? WORDS[outcome] : `cannot be noticed: ${reason}`;
-  say(`  ${word.padEnd(12)} ${file}: ${brief(from)} -> ${brief(to)}${by && `  [${by.slice(0, 120)}]`}`);
+  say(`  ${word.padEnd(12)} ${file}: ${brief(from)} -> ${brief(to)}${by && `  [${by.slice(0, 160)}]`}`);
 }
 
 function brief(text: string): string {

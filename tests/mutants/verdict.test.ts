@@ -7,7 +7,7 @@ const failing = (fullName: string, ...failureMessages: string[]) => ({
   failureMessages,
 });
 const reported = (message: string, ...assertionResults: ReturnType<typeof failing>[]): Report => ({
-  testResults: [{ message, assertionResults }],
+  testResults: [{ name: "a.test.ts", startTime: 0, endTime: 1, message, assertionResults }],
 });
 
 test("a change is noticed by a test that is refuted, and not by one that runs out of time", () => {
@@ -16,10 +16,14 @@ test("a change is noticed by a test that is refuted, and not by one that runs ou
     "TestTimeoutError: Test timed out in 30000ms.\nIf this is a long-running test, …",
   );
   const refuted = failing("compares", "AssertionError: expected 1 to be 2");
-  expect(verdictOf(reported("", late))).toEqual({ outcome: "late", by: "waits" });
-  expect(verdictOf(reported("", late, refuted))).toEqual({ outcome: "failed", by: "compares" });
+  expect(verdictOf(reported("", late))).toMatchObject({ outcome: "late", by: "waits" });
+  expect(verdictOf(reported("", late, refuted))).toEqual({
+    outcome: "failed",
+    by: "compares",
+    file: "a.test.ts",
+  });
   const atFirst = failing("sets up", "Error: Hook timed out in 30000ms.");
-  expect(verdictOf(reported("", atFirst))).toEqual({ outcome: "late", by: "sets up" });
+  expect(verdictOf(reported("", atFirst))).toMatchObject({ outcome: "late", by: "sets up" });
 });
 
 test("a change with which a file of tests cannot be read is not noticed by a test", () => {

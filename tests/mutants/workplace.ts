@@ -2,13 +2,18 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import postgres from "postgres";
 import { startEmbedded } from "#db/embedded/start.ts";
+import { migrate } from "#db/migrate.ts";
+import { databaseFolder } from "../support/postgres.ts";
+import { withDatabase } from "../support/server-url.ts";
 import type { Mutant } from "./change.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const LONGEST_TEST_MS = 60_000;
+const TEMPLATE = "marketing_template";
 
 /**
  * The end of a run of tests. A test that ran out of time has not noticed anything: a busy machine does the same to it.
@@ -18,21 +23,51 @@ export interface Verdict {
   outcome: "passed" | "failed" | "late" | "broken";
   /** The first failing test, or what the run said instead. */
   by: string;
+  /** That of the failing test. */
+  file?: string;
 }
 
-export type Workplace = Awaited<ReturnType<typeof openWorkplace>>;
+export interface TestFile {
+  path: string;
+  tookMs: number;
+}
 
-/** A copy of the checkout with a database server of its own: changes never touch the files that people work on. */
-export async function openWorkplace() {
+export type Lane = Awaited<ReturnType<typeof openLane>>;
+
+/** A database server of its own, and copies of the checkout: changes never touch the files that people work on. */
+export async function openWorkplace(lanes: number) {
   const folder = await mkdtemp(join(tmpdir(), "marketing-mutants-"));
+  const dataDir = await mkdtemp(join(await databaseFolder(), "marketing-mutants-"));
+  const server = await startEmbedded({ dataDir, durable: false });
+  await prepareTemplate(server.url);
+  const stop = new AbortController();
+  const names = Array.from({ length: lanes }, (_, index) => join(folder, String(index)));
+  return {
+    lanes: await Promise.all(names.map((name) => openLane(name, server.url, stop.signal))),
+    close: async () => {
+      stop.abort();
+      await server.stop();
+      for (const made of [folder, dataDir]) await rm(made, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Migrated once for all runs: no change on purpose is one of the schema. */
+async function prepareTemplate(server: string): Promise<void> {
+  const admin = postgres(server, { max: 1, onnotice: () => {} });
+  await admin.unsafe(`create database ${TEMPLATE}`);
+  await admin.end();
+  await migrate(withDatabase(server, TEMPLATE));
+}
+
+/** One copy of the checkout, in which one change at a time is judged. */
+async function openLane(folder: string, url: string, stop: AbortSignal) {
   const code = join(folder, "code");
   await copyCheckout(code);
-  const server = await startEmbedded({ dataDir: join(folder, "data"), durable: false });
-  const stop = new AbortController();
   return {
-    /** Runs tests on the copy as it is. */
-    test: (tests: readonly string[], limitMs: number) =>
-      runTests({ code, folder, url: server.url, stop: stop.signal }, tests, limitMs),
+    /** Runs files of tests on the copy as it is, or the one test `named` in them. */
+    test: (files: readonly string[], limitMs: number, named?: string) =>
+      runTests({ code, folder, url, stop }, { files, named }, limitMs),
     /** Runs `work` while the copy has the change. */
     changed: async <T>({ file, from, to }: Mutant, work: () => Promise<T>): Promise<T> => {
       const path = join(code, file);
@@ -47,11 +82,6 @@ export async function openWorkplace() {
       } finally {
         await writeFile(path, before);
       }
-    },
-    close: async () => {
-      stop.abort();
-      await server.stop();
-      await rm(folder, { recursive: true, force: true });
     },
   };
 }
@@ -79,18 +109,19 @@ interface Place {
 
 async function runTests(
   { code, folder, url, stop }: Place,
-  tests: readonly string[],
+  tests: { files: readonly string[]; named: string | undefined },
   limitMs: number,
-): Promise<Verdict> {
+): Promise<Verdict & { files: TestFile[] }> {
   const report = join(folder, "report.json");
   await rm(report, { force: true });
   const vitest = join(code, "node_modules/vitest/vitest.mjs");
   const args = [vitest, "run", "--config", "tests/vitest.config.ts", "--bail", "1", "--reporter", "json"];
   // The whole run has a limit. A single test may be slow where others use the machine.
   args.push("--testTimeout", String(LONGEST_TEST_MS));
-  const run = spawn(process.execPath, [...args, "--outputFile", report, ...tests], {
+  if (tests.named !== undefined) args.push("--testNamePattern", patternOf(tests.named));
+  const run = spawn(process.execPath, [...args, "--outputFile", report, ...tests.files], {
     cwd: code,
-    env: { ...process.env, TEST_DATABASE_URL: url },
+    env: { ...process.env, TEST_DATABASE_URL: url, TEST_DATABASE_TEMPLATE: TEMPLATE },
     // A group of its own: a run that hangs ends with all its processes.
     detached: true,
     stdio: ["ignore", "ignore", "pipe"],
@@ -105,15 +136,27 @@ async function runTests(
   const [status, signal] = (await once(run, "close")) as [number | null, NodeJS.Signals | null];
   clearTimeout(timer);
   stop.removeEventListener("abort", kill);
-  if (signal !== null) return { outcome: "late", by: `no end within ${Math.round(limitMs / 1_000)} s` };
-  if (status === 0) return { outcome: "passed", by: "" };
+  if (signal !== null) {
+    return { outcome: "late", by: `no end within ${Math.round(limitMs / 1_000)} s`, files: [] };
+  }
   const written = await readFile(report, "utf8").catch(() => null);
-  const verdict = written === null ? null : verdictOf(JSON.parse(written) as Report);
-  return verdict ?? brokenBy(said.trim().slice(-300));
+  const read = written === null ? null : (JSON.parse(written) as Report);
+  const results = (read?.testResults ?? []).map((one) => ({ ...one, name: relative(code, one.name) }));
+  const files = results.map(({ name, startTime, endTime }) => ({ path: name, tookMs: endTime - startTime }));
+  if (status === 0) return { outcome: "passed", by: "", files };
+  return { ...(verdictOf({ testResults: results }) ?? brokenBy(said.trim().slice(-300))), files };
+}
+
+/** Matches a test by its name in the report, which does not show where the names of its groups end. */
+function patternOf(fullName: string): string {
+  return `^${fullName.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&").replaceAll(" ", "(?: >)? ")}$`;
 }
 
 export interface Report {
   testResults: {
+    name: string;
+    startTime: number;
+    endTime: number;
     message: string;
     assertionResults: { status: string; fullName: string; failureMessages: string[] }[];
   }[];
@@ -123,14 +166,14 @@ const OUT_OF_TIME = /^\w*Error: (Test|Hook) timed out in \d+ms/;
 
 /** The verdict of a run that failed, or null where its report does not say why. */
 export function verdictOf({ testResults }: Report): Verdict | null {
-  const failed = testResults
-    .flatMap((file) => file.assertionResults)
-    .filter(({ status }) => status === "failed");
+  const failed = testResults.flatMap(({ name, assertionResults }) =>
+    assertionResults.filter(({ status }) => status === "failed").map((test) => ({ file: name, ...test })),
+  );
   const judged = failed.find(
     ({ failureMessages }) => !failureMessages.every((text) => OUT_OF_TIME.test(text)),
   );
-  if (judged) return { outcome: "failed", by: judged.fullName };
-  if (failed[0]) return { outcome: "late", by: failed[0].fullName };
+  const by = judged ?? failed[0];
+  if (by) return { outcome: judged ? "failed" : "late", by: by.fullName, file: by.file };
   const unread = testResults.find(({ message }) => message !== "");
   return unread ? brokenBy(unread.message.split("\n")[0]!) : null;
 }

@@ -13,19 +13,22 @@ const TEMPLATE = "marketing_template";
 
 /**
  * One PostgreSQL for the whole run, migrated once into a template that test files clone. TEST_DATABASE_URL
- * points the run at another server, where it may create databases.
+ * points the run at another server, where it may create databases; TEST_DATABASE_TEMPLATE is migrated there already.
  */
 export default async function setup(project: TestProject) {
   const given = process.env.TEST_DATABASE_URL;
-  const folder = given ? null : await mkdtemp(join(await parentFolder(), "marketing-"));
+  const prepared = process.env.TEST_DATABASE_TEMPLATE;
+  const folder = given ? null : await mkdtemp(join(await databaseFolder(), "marketing-"));
   const embedded = folder ? await startKeeping(folder) : null;
   const server = given ?? embedded!.url;
   const admin = postgres(server, { max: 1, onnotice: () => {} });
-  const template = given ? `${TEMPLATE}_${process.pid}` : TEMPLATE;
+  const template = prepared ?? (given ? `${TEMPLATE}_${process.pid}` : TEMPLATE);
   const workers = given ? await workersOf(server) : [];
-  await createDatabases([server, ...workers], template);
-  if (workers.length > 0) await joinDatabases(server, workers, template);
-  await migrate(withDatabase(server, template));
+  if (!prepared) {
+    await createDatabases([server, ...workers], template);
+    if (workers.length > 0) await joinDatabases(server, workers, template);
+    await migrate(withDatabase(server, template));
+  }
   const statements = await openStatementLog(admin, template, (database) => withDatabase(server, database));
   project.provide("server", server);
   project.provide("workers", workers);
@@ -34,7 +37,7 @@ export default async function setup(project: TestProject) {
   return async () => {
     const verdict = await Promise.allSettled([statements?.check()]);
     await statements?.close();
-    if (given) await dropDatabase(server, workers, template);
+    if (given && !prepared) await dropDatabase(server, workers, template);
     await admin.end();
     await embedded?.stop();
     if (folder) await rm(folder, { recursive: true, force: true });
@@ -50,7 +53,7 @@ const ROOM = 6 * 1024 ** 3;
  * In memory, where there is room and programs may run: the server's own may be copied there. A clone of the template
  * takes a third of the time that it takes on a disk.
  */
-async function parentFolder(): Promise<string> {
+export async function databaseFolder(): Promise<string> {
   const mounts = await readFile("/proc/self/mounts", "utf8").catch(() => "");
   const memory = mounts.split("\n").find((line) => line.split(" ")[1] === MEMORY);
   if (!memory || memory.includes("noexec")) return tmpdir();

@@ -20,7 +20,7 @@ export function rowsInForce(
         -- The consent itself stores its expiry.
         and c.action <> 'expired' ${until ? sql`and c.occurred_at <= ${until}` : sql``}
     ) r
-    order by r.player_id, r.channel, r.refusals > 0,
+    order by r.player_id, r.channel,
       case when r.channel = 'voice' and r.refusals = 0
         then array_position(array['implied', 'express', 'express_written'], r.consent_level) end desc nulls last,
       r.occurred_at desc, r.consent_given, r.id desc`;

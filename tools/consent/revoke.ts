@@ -1,4 +1,4 @@
-import { invalid, one } from "#runtime/faults.ts";
+import { one } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { Channel } from "#tools/compliance/channels.ts";
 import { keptAddress, type ListedAddress } from "#tools/compliance/listed-address.ts";
@@ -97,8 +97,8 @@ export function revokedWith({ property }: Pick<Context, "property">, channel: Ch
 }
 
 async function readTimes({ sql, property }: Context, requestedAt: string | undefined) {
-  const [times] = await sql<{ effective_at: string; confirm_by: string; future: boolean }[]>`
-    select to_json(now()) #>> '{}' as effective_at, requested > clock_timestamp() as future,
+  const [times] = await sql<{ effective_at: string; confirm_by: string }[]>`
+    select to_json(now()) #>> '{}' as effective_at,
       to_json((
         select (requested at time zone ${property.timezone}::text + make_interval(days => n)) at time zone
           ${property.timezone}::text
@@ -106,9 +106,7 @@ async function readTimes({ sql, property }: Context, requestedAt: string | undef
         where extract(isodow from requested at time zone ${property.timezone}::text + make_interval(days => n)) < 6
         order by n offset ${CONFIRM_WITHIN_BUSINESS_DAYS - 1}::int limit 1)) #>> '{}' as confirm_by
     from (select coalesce(${requestedAt ?? null}::timestamptz, now()) as requested) as t`;
-  const { future, ...rest } = times!;
-  if (future) throw invalid("requestedAt", "must not be in the future");
-  return rest;
+  return times!;
 }
 
 /** The named player, or all players with the address. Deleted players count too: they may be restored. */

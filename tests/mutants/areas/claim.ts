@@ -12,6 +12,8 @@ export const claim: Area = {
     "tests/tools/journeys/lifecycle.test.ts",
   ],
   unnoticeable: {
+    "and s.id > ${NIL_UUID}":
+      "A claimed send is due no more; the condition spares the claim to look at it again.",
     "when p.id is null then '{}'": "A send loses its player only when it is cancelled, and is not due then.",
   },
   changes: {
@@ -24,7 +26,7 @@ export const claim: Area = {
       ["for update of s skip locked`;\n}", "`;\n}"],
       ["when p.id is null then '{erased}'", "when p.id is null then '{}'"],
       ["when ${hash} is distinct from s.address_hash then '{address_changed}'", ""],
-      ["else ${gateReasons({ property, channel, at })}", "else '{}'"],
+      ["else ${gateReasons({ property, channel, at })}", "else '{}'::text[]"],
       ["where not w.is_open or w.is_capped`", "where w.is_capped`"],
       ["when j.verdict = '{needs_review}' then 'deferred'\n", "\n"],
       ["or w.skips then case", "then case"],
@@ -39,7 +41,7 @@ export const claim: Area = {
       ["and (not s.repeats or ${recognizes(provider, REMEMBERED_SINCE)})", ""],
       ["s.scheduled_for is null or s.scheduled_for <= ${now} or", "s.scheduled_for is null or"],
       ["or ${isExpired(campaign, { started, hours, now })})", ")"],
-      ["and s.id > ${after ?? NIL_UUID}", ""],
+      ["and s.id > ${after ?? NIL_UUID}", "and s.id > ${NIL_UUID}"],
       ["journey_id ? sql`greatest(${started}, ${created})` : started", "started"],
       [
         "p.property_id = ${property.id} and ${hash} = k.address_hash`",

@@ -54,7 +54,7 @@ export const ledger: Area = {
       ['await stopSends(context, playerIds, channels, "suppressed");', ""],
       ["await endWithout(context, playerIds, channels);", ""],
       ['? ["sms", "voice"] : [channel]', "? [channel] : [channel]"],
-      ['if (future) throw invalid("requestedAt"', 'if (future && false) throw invalid("requestedAt"'],
+      ["offset ${CONFIRM_WITHIN_BUSINESS_DAYS - 1}", "offset ${CONFIRM_WITHIN_BUSINESS_DAYS}"],
       ["< 6\n", "< 7\n"],
       ["do update set expires_at = null,", "do update set"],
       ["and p.phone_hash = w.hash", "and false"],
@@ -63,7 +63,7 @@ export const ledger: Area = {
     "tools/consent/in-force.ts": [
       ["and c.action <> 'expired'", ""],
       ["r.occurred_at desc, r.consent_given, r.id desc`", "r.occurred_at, r.consent_given, r.id`"],
-      ["r.refusals > 0,", "r.refusals < 0,"],
+      ["r.channel = 'voice' and r.refusals = 0", "r.channel = 'voice'"],
       ["when r.channel = 'voice' and r.refusals = 0", "when false"],
       ["filter (where not c.consent_given)", "filter (where c.consent_given)"],
     ],

@@ -69,6 +69,10 @@ test("a consent that has ended is written down as expired, once, told of, and st
   expect(await ledger(id)).toHaveLength(2);
   expect(await expiredEvents()).toHaveLength(2);
   expect((await ledger(other.id))[1]).toMatchObject({ action: "expired", jurisdiction: "US" });
+  // An answer about another channel reads the ledger anew: an end is no refusal.
+  await consent(id, { channel: "push" });
+  expect(await ask()).toEqual(["consent_expired", "no_consent"]);
+  expect((await scenario.call("get_player", { id })).consents).toEqual({ email: true, push: true });
   await consent(id);
   expect(await ask()).toEqual([]);
 });

@@ -136,6 +136,15 @@ test("a refusal and a consent of one moment are a refusal, whichever has the lat
   await expect(grant(player.id)).rejects.toMatchObject({ code: "conflict" });
 });
 
+test("calls that are refused stay refused, however strong the consent before was", async () => {
+  const player = await newPlayer(fixture);
+  const voice = { channel: "voice", consentText: "I agree to calls." };
+  await grant(player.id, { ...voice, consentLevel: "express_written", occurredAt: "2026-03-01T00:00:00Z" });
+  expect(await consentsOf(player.id)).toEqual({ voice: true });
+  await grant(player.id, { channel: "voice", consentGiven: false, occurredAt: "2026-03-02T00:00:00Z" });
+  expect(await consentsOf(player.id)).toEqual({ voice: false });
+});
+
 test("a consent for nobody, from the future, or over before it began is refused", async () => {
   const player = await newPlayer(fixture);
   const nobody = "01900000-0000-7000-8000-000000000000";
@@ -254,6 +263,24 @@ test("an address that no player has is suppressed all the same", async () => {
   await grant(late.id, { channel: "sms", occurredAt: "2026-01-01T00:00:00Z" });
   const check = { channel: "sms", phone: "+12025557001" };
   expect(await fixture.run("compliance_check", check)).toMatchObject({ reasons: ["suppressed"] });
+});
+
+test("a revocation is told for each player, and for an address that no player has", async () => {
+  await fixture.sql(
+    (sql) => sql`insert into webhook_endpoints (property_id, url, events, secret)
+      values (${fixture.property.id}, 'https://example.com/', '{consent.revoked}', 's')`,
+  );
+  const { id } = await newPlayer(fixture, { phone: "+12025557002" });
+  for (const phone of ["+12025557002", "+12025557003"]) await revoke({ phone, channel: "sms" });
+  const told = await fixture.sql(
+    (sql) => sql<{ channel: string; player_id: string | null; has_record: boolean }[]>`
+      select data->'object'->>'channel' as channel, data->'object'->>'player_id' as player_id,
+        data->'object'->>'id' is not null as has_record
+      from outbox where type = 'consent.revoked' order by player_id, channel`,
+  );
+  const both = (player_id: string | null) =>
+    ["sms", "voice"].map((channel) => ({ channel, player_id, has_record: player_id !== null }));
+  expect([...told]).toEqual([...both(id), ...both(null)]);
 });
 
 test("an address revokes for every player who has it, and for nobody in another property", async () => {

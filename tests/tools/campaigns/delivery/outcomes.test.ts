@@ -494,6 +494,26 @@ describe("a message of which nobody can tell", () => {
     expect(await scenario.tally(id)).toEqual({ unknown: 1 });
   });
 
+  test("is settled a day after its first claim, whenever it was tried again", async () => {
+    const id = await scenario.planned(1);
+    let tried = 0;
+    const { sender } = vendor({
+      repeatable: true,
+      answer: (message) => (++tried === 1 ? unclear(message) : failed(message)),
+    });
+    await scenario.work({ open: () => sender });
+    for (const [hours, outcome] of [
+      [20, "unknown"],
+      [5, "failed"],
+    ] as const) {
+      await hoursPass(hours);
+      await dueNow();
+      await scenario.work({ open: () => sender });
+      expect(await scenario.tally(id)).toEqual({ [outcome]: 1 });
+    }
+    expect(tried).toBe(2);
+  });
+
   test("counts against the caps of others while it waits to be tried again, and not against its own", async () => {
     await scenario.query(
       (sql) =>
