@@ -33,6 +33,8 @@ const CHECK_EVERY = 400;
 const TRUSTED_FOR = 1_000;
 const USED_EVERY = 5_000;
 const MOST_ENTRIES = 50_000;
+/** By size, because `max` takes the room of all entries at the start: 1.3 MB and 7 ms. */
+const BOUND = { maxSize: MOST_ENTRIES, sizeCalculation: () => 1 };
 /** Marks a missing entry, which the next call looks up again. */
 const NOTHING = {};
 /** Running transactions that change cached entries. */
@@ -133,13 +135,13 @@ function openClock() {
 /** Loaded entries, for as long as they are valid. */
 function openMemory() {
   const cache = new LRUCache<string, object, () => Promise<object | null>>({
-    max: MOST_ENTRIES,
+    ...BOUND,
     fetchMethod: async (_name, _stale, { context }) => (await context()) ?? NOTHING,
     // A load that began before a change may have missed it. Its callers get the result, and the cache drops it.
     ignoreFetchAbort: true,
   });
   // Survives a cleared cache: it says that an entry existed, not that it still does.
-  const seen = new LRUCache<string, true>({ max: MOST_ENTRIES });
+  const seen = new LRUCache<string, true>(BOUND);
   const loading = new Set<string>();
   let checked = Number.NEGATIVE_INFINITY;
 

@@ -76,8 +76,10 @@ export function startWorker({ concurrency = 8, leaseMs = 30_000, ...options }: W
     isAlive: () => performance.now() - seenAt < leaseMs,
     idle: async () => {
       const known = namesOf(options.jobs);
-      while ((await pending(db, known).catch(claims.retry.failed)) > 0 && !stopped) {
-        loop.wake();
+      const isBusy = async () => (await pending(db, known).catch(claims.retry.failed)) > 0;
+      // While jobs run here, the queue need not be asked for them.
+      while (!stopped && (claims.isOpen() || (await isBusy()))) {
+        if (!claims.isOpen()) loop.wake();
         await sleep(10);
       }
     },

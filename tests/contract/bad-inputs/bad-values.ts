@@ -51,20 +51,27 @@ export const HEADERS: Record<string, string>[] = [
   { Authorization: "Bearer pk_short" },
 ];
 
-/** Bodies that are right but for one field, of those that the operation's own schema refuses or that are never stored. */
-export function badBodies(operation: Operation, good: Record<string, unknown>): string[] {
-  const fields = Object.keys(schemaOf(operation).properties ?? {}).filter((field) => field !== "id");
+/**
+ * Bodies that are right but for one field, of those that the operation's own schema refuses or that are never stored.
+ * What the schema refuses reaches no handler, so of fields with one name and schema the first is enough: `seen` has
+ * those of the operations before.
+ */
+export function badBodies(operation: Operation, good: Record<string, unknown>, seen: Set<string>): string[] {
+  const { id: _id, ...fields } = schemaOf(operation).properties ?? {};
   const whole = "id" in operation.input.shape ? { id: NOWHERE, ...good } : good;
-  return fields.flatMap((field) =>
-    VALUES.flatMap((value) => {
+  return Object.entries(fields).flatMap(([field, schema]) => {
+    const name = `${field} ${JSON.stringify(schema)}`;
+    const isSeen = seen.has(name);
+    seen.add(name);
+    return VALUES.flatMap((value) => {
       const { [field]: _, ...rest } = good;
       const text = JSON.stringify(rest);
       const body = `${text.slice(0, -1)}${text === "{}" ? "" : ","}${JSON.stringify(field)}:${value}}`;
       if (NEVER.test(value)) return [body];
-      if (isTakenAsNone(operation, field, value)) return [];
+      if (isSeen || isTakenAsNone(operation, field, value)) return [];
       return operation.input.safeParse({ ...whole, [field]: JSON.parse(value) }).success ? [] : [body];
-    }),
-  );
+    });
+  });
 }
 
 /** No property named means the credential's own; an empty text clears a text of a record. */

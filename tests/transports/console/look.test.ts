@@ -369,7 +369,8 @@ describe.runIf(browser)("the console", () => {
           await page.goto(casino.service.baseUrl + path);
           await page.waitForSelector("[aria-busy]", { state: "detached" });
           // The narrowest screen is the hardest for longer words, and colours are the same in each language.
-          await inspect(page, `console-${name}-spanish`, { narrow: { ...size(320), dark: turn > 1 } });
+          const narrow = { ...size(320), dark: turn > 1 };
+          await inspect(page, `console-${name}-spanish`, { narrow }, { translated: true });
           expect([name, await page.evaluate(CUT_OFF)]).toEqual([name, []]);
           const lines = await page.evaluate("document.querySelector('.house p').offsetHeight");
           expect(lines, `${name}: the casino's name`).toBeLessThan(50);

@@ -1,6 +1,6 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import axe from "axe-core";
+import { fileURLToPath } from "node:url";
 import { type Browser, type BrowserContext, chromium, type Frame, type Page } from "playwright-core";
 import { expect } from "vitest";
 
@@ -95,23 +95,69 @@ export async function picture(page: Page, name: string): Promise<void> {
 
 /**
  * Looks at a loaded page on each screen, by `name`: nobody is shut out, and nothing is cut off. Width and night are a
- * matter of CSS alone, so the page is not loaded again for each.
+ * matter of CSS alone, so the page is not loaded again for each. Rules that do not depend on the layout are asked once
+ * for the same shown elements. Contrast is looked at once by day and once at night, and wherever colours meet that
+ * have not met before; of a page that is `translated` in the latter case alone.
  */
 export async function inspect(
   page: Page,
   name: string,
   screens: Readonly<Record<string, Omit<Screen, "scripts">>>,
+  { translated = false } = {},
 ): Promise<void> {
+  const structures = new Set<string>();
+  const looks = new Set<boolean>();
   for (const [screen, { width, height, dark }] of Object.entries(screens)) {
     await page.setViewportSize({ width, height });
     await page.emulateMedia({ colorScheme: dark ? "dark" : "light" });
     const about = `${name} on ${screen}`;
-    expect(await violations(page, dark ? OF_COLOR : ALL), about).toEqual([]);
+    const { structure, colors } = await page.evaluate<Shown>(SHOWN);
+    const isFirst = !translated && !looks.has(dark);
+    const rules = rulesFor({
+      structure: !structures.has(structure),
+      color: isFirst || colors.some((one) => !judgedColors.has(one)),
+    });
+    expect(await violations(page, rules), about).toEqual([]);
+    structures.add(structure);
+    looks.add(dark);
+    for (const one of colors) judgedColors.add(one);
     const overflow = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
     expect(overflow, `${about} is wider than the screen`).toBeLessThanOrEqual(0);
     await picture(page, `${name}-${screen}`);
   }
 }
+
+interface Shown {
+  /** Which elements are shown, and as what. */
+  structure: string;
+  /** The colours of each text, with what lies behind it and whether it is large; of a link with the text around it. */
+  colors: string[];
+}
+
+const judgedColors = new Set<string>();
+
+const SHOWN = `(() => {
+  const behind = new Map();
+  const colors = new Set();
+  const structure = [];
+  for (const one of document.querySelectorAll("html, body, body *")) {
+    const style = getComputedStyle(one);
+    const { backgroundColor, backgroundImage, opacity, color, textDecorationLine } = style;
+    const around = behind.get(one.parentElement) ?? "";
+    const own = [backgroundColor, backgroundImage, opacity].join(" ");
+    const isOpaque = /^rgb\\(.* none 1$/.test(own);
+    behind.set(one, isOpaque ? own : own === "rgba(0, 0, 0, 0) none 1" ? around : around + "; " + own);
+    const isShown = one.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+    structure.push(isShown ? [style.display, style.clip, style.clipPath].join() : "");
+    const hasText = [...one.childNodes].some(({ nodeType, data }) => nodeType === 3 && data.trim() !== "");
+    if (!isShown || !(hasText || one.matches("input, select, textarea"))) continue;
+    const size = parseFloat(style.fontSize);
+    const isLarge = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
+    const link = one.tagName === "A" ? getComputedStyle(one.parentElement).color + textDecorationLine : "";
+    colors.add([color, isLarge, link, behind.get(one)].join(" on "));
+  }
+  return { structure: structure.join("|"), colors: [...colors] };
+})()`;
 
 /**
  * The buttons, fields and links of the page that a finger misses: below 24 px (WCAG 2.5.8). A link inside a sentence is
@@ -159,13 +205,21 @@ export function dayAndNight(widths: Readonly<Record<string, { width: number; hei
 }
 
 const ALL = { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] };
-/** The night changes colours alone. */
-const OF_COLOR = { runOnly: { type: "rule", values: ["color-contrast", "link-in-text-block"] } };
+const OF_COLOR = ["color-contrast", "link-in-text-block"];
+const OF_LAYOUT = ["target-size", "scrollable-region-focusable"];
+
+function rulesFor({ structure, color }: { structure: boolean; color: boolean }): object {
+  const off = Object.fromEntries(OF_COLOR.map((rule) => [rule, { enabled: false }]));
+  if (structure) return color ? ALL : { ...ALL, rules: off };
+  return { runOnly: { type: "rule", values: color ? [...OF_COLOR, ...OF_LAYOUT] : OF_LAYOUT } };
+}
+
+const AXE = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 
 /** The violations of WCAG 2.2 AA and good practice that axe-core finds on the page, with the elements. */
 export async function violations(page: Page | Frame, rules: object = ALL): Promise<string[]> {
   // The page's policy lets no script in. The debugger evaluates this one beside it.
-  if (await page.evaluate("!('axe' in window)")) await page.evaluate(`${axe.source}; undefined`);
+  if (await page.evaluate("!('axe' in window)")) await page.evaluate(`${AXE}; undefined`);
   // Frames have no axe in them, and would be waited for.
   const options = { ...rules, resultTypes: ["violations"], iframes: false };
   return page.evaluate(`axe.run(document, ${JSON.stringify(options)}).then(({ violations }) =>
