@@ -2,6 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { clusterJudge } from "./support/cluster/judge.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -45,6 +46,7 @@ export default defineConfig({
     // For two processors: while two wait for the database or a clock, two work.
     maxWorkers: 4,
     sequence: { sequencer: LongApart },
+    ...(process.env.TEST_DATABASE_URL && { reporters: ["default", clusterJudge] }),
     // The run ends by judging its statements. A busy machine takes longer than 10 s, and vitest would leave it green.
     teardownTimeout: 120_000,
     // Node reads TypeScript by itself, as it does where the service runs.

@@ -4,6 +4,7 @@ import { readCursor, writeCursor } from "./cursor.ts";
 import { newestOnly, ofMonthOf, ofMonths } from "./months.ts";
 import type { Query } from "./parse.ts";
 import type { ReadableTable } from "./readable-table.ts";
+import { objectText } from "./row-text.ts";
 import { afterSql, andVisible, columnSql, filtersSql, orderSql } from "./to-sql.ts";
 import { fitValue } from "./values.ts";
 
@@ -116,13 +117,14 @@ export function reader(db: { read: ReadRows }, cursorKey = randomBytes(32)): Rea
     },
     get: async (property, readable, id, select = null) => {
       const fitted = fitValue("id", "uuid", id);
+      const names = selected(readable, select);
       const [row] = await db.read(
-        sql`select row_to_json(t) from (
-          select ${columnsSql(readable, select)} from ${tenantSql(property, readable)}
-            and "id" = ${fitted}::uuid${readable.monthly ? ofMonthOf(fitted) : NOTHING}) t`,
+        sql`select json_build_array(${join(names.map((name) => columnSql(readable, name)))})
+          from ${tenantSql(property, readable)}
+            and "id" = ${fitted}::uuid${readable.monthly ? ofMonthOf(fitted) : NOTHING}`,
         { short: true },
       );
-      return row ? String(row[0]) : null;
+      return row ? objectText(names, String(row[0])) : null;
     },
     values: async (property, readable, column) => {
       const name = columnSql(readable, column);

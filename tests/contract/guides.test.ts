@@ -124,6 +124,7 @@ describe("what is named exists:", () => {
       "PROOF",
       "FAULT_ROUNDS",
       "API_KEY",
+      "BENCH_DATABASE_URL",
       "CITUS_URL",
       "TEST_DATABASE_URL",
     ];

@@ -10,7 +10,7 @@ import { CATALOG } from "#tools/catalog.ts";
 import { demoRecords } from "#transports/examples/demo-records.ts";
 import { exampleOf } from "#transports/examples/examples.ts";
 import { withRecords } from "#transports/examples/record-ids.ts";
-import { clusterDatabase } from "../support/citus.ts";
+import { clusterDatabase } from "../support/cluster/citus.ts";
 import { type DemoService, startDemo, turnOf } from "../transports/start/demo.ts";
 
 /** Sweeps over all properties: their statements are named in tests/support/statements/allowed.ts. */

@@ -160,7 +160,7 @@ test("each statement that a transaction begins with is a message of its own, in 
 test("a transaction whose connection is lost is told so at once, whatever it waits for", async () => {
   const lost = db.asSystem(async (sql) => {
     const [{ pid }] = await sql<[{ pid: number }]>`select pg_backend_pid() as pid`;
-    await admin`select pg_terminate_backend(${pid})`;
+    await admin`select pg_terminate_backend(${pid}::int)`;
     return new Promise<never>(() => {});
   });
   // And not of the deadline, which has a code of its own.

@@ -9,7 +9,7 @@ import { dropPartition, makePartition, partitionedTables, type Run } from "#db/p
 import { raw } from "#db/sql.ts";
 import { safeHorizon } from "#tools/ledgers/seals.ts";
 import { lockWaits, openTransaction } from "../support/blocking.ts";
-import { clusterDatabase, workersOf } from "../support/citus.ts";
+import { clusterDatabase, workersOf } from "../support/cluster/citus.ts";
 import { testDatabase } from "../support/database.ts";
 import { columnsIn, tenantTables } from "../support/schema.ts";
 import { withDatabase } from "../support/server-url.ts";

@@ -1,6 +1,6 @@
 import postgres from "postgres";
 import { migrate } from "#db/migrate.ts";
-import { type ClusterDatabase, clusterDatabase, workersOf } from "../support/citus.ts";
+import { type ClusterDatabase, clusterDatabase, workersOf } from "../support/cluster/citus.ts";
 import { withDatabase } from "../support/server-url.ts";
 import { sentOf, statusOf } from "./campaign.fault.ts";
 import { must, send } from "./support/calls.ts";

@@ -24,7 +24,8 @@ export async function openTransaction(
 
 /** Resolves when at least so many sessions of the database wait for locks. */
 export async function lockWaits(admin: postgres.Sql, count: number, timeout = 10_000): Promise<void> {
-  const { view } = await sessionsOf(admin);
+  // On a Citus cluster a row's lock is waited for on the node of the row.
+  const view = (await hasCitus(admin)) ? "citus_stat_activity" : "pg_stat_activity";
   await vi.waitFor(
     async () => {
       const [row] = await admin`
@@ -36,23 +37,27 @@ export async function lockWaits(admin: postgres.Sql, count: number, timeout = 10
   );
 }
 
-/** Ends the connections that wait for a lock of this table, as soon as there are any. */
+/**
+ * Ends the connections that wait for a lock of this table, as soon as there are any. On a Citus cluster they wait on
+ * another node, where the statement has another text.
+ */
 export async function endLockWaits(admin: postgres.Sql, table: string): Promise<void> {
-  const { view, id } = await sessionsOf(admin);
+  const isCluster = await hasCitus(admin);
   await vi.waitFor(
     async () => {
-      const ended = await admin`
-        select pg_terminate_backend(${admin(id)}) from ${admin(view)}
-        where datname = current_database() and wait_event_type = 'Lock' and query like ${`%${table}%`}`;
+      const named = `%${table}%`;
+      const ended = isCluster
+        ? await admin`
+            select pg_terminate_backend(waiting_gpid) from citus_lock_waits where blocked_statement like ${named}`
+        : await admin`
+            select pg_terminate_backend(pid) from pg_stat_activity
+            where datname = current_database() and wait_event_type = 'Lock' and query like ${named}`;
       expect(ended.length).toBeGreaterThan(0);
     },
     { timeout: 10_000, interval: 10 },
   );
 }
 
-/** The sessions of a database. On a Citus cluster a row's lock is waited for on the node of the row. */
-async function sessionsOf(admin: postgres.Sql): Promise<{ view: string; id: string }> {
-  const [citus] = await admin`select from pg_extension where extname = 'citus'`;
-  if (citus) return { view: "citus_stat_activity", id: "global_pid" };
-  return { view: "pg_stat_activity", id: "pid" };
+async function hasCitus(admin: postgres.Sql): Promise<boolean> {
+  return (await admin`select from pg_extension where extname = 'citus'`).length > 0;
 }

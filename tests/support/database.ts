@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import postgres from "postgres";
 import { connect, type Database } from "#db/database.ts";
 import { type Fragment, raw } from "#db/sql.ts";
-import { cloneCluster, dropDatabase } from "./citus.ts";
+import { cloneCluster, dropDatabase } from "./cluster/citus.ts";
 import { withDatabase } from "./server-url.ts";
 
 export interface TestDatabase {

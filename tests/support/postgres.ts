@@ -5,7 +5,7 @@ import postgres from "postgres";
 import type { TestProject } from "vitest/node";
 import { type EmbeddedDatabase, startEmbedded } from "#db/embedded/start.ts";
 import { migrate } from "#db/migrate.ts";
-import { createDatabases, dropDatabase, joinDatabases, workersOf } from "./citus.ts";
+import { createDatabases, dropDatabase, joinDatabases, workersOf } from "./cluster/citus.ts";
 import { withDatabase } from "./server-url.ts";
 import { KEEPING, openStatementLog } from "./statements/statement-log.ts";
 

@@ -257,8 +257,8 @@ test("the ledgers can be added to; of a row the personal part can be blanked, on
     await refused(`update ${ledger} set salt = 'x'`);
     await refused(`update ${ledger} set salt = null`);
   }
-  await refused(`update audit_logs set diff = '{}', salt = null, erased_by = uuid_v7()`);
-  await refused(`update consent_records set consent_text = 'x', salt = null, erased_by = uuid_v7()`);
+  await refused(`update audit_logs set diff = '{}', salt = null, erased_by = '${randomUUID()}'`);
+  await refused(`update consent_records set consent_text = 'x', salt = null, erased_by = '${randomUUID()}'`);
 });
 
 test("the idle role is refused by every table", async () => {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import postgres from "postgres";
 import { type EmbeddedDatabase, startEmbedded } from "#db/embedded/start.ts";
 import { migrate } from "#db/migrate.ts";
-import { createDatabases, dropDatabase, joinDatabases, workersOf } from "../../support/citus.ts";
+import { createDatabases, dropDatabase, joinDatabases, workersOf } from "../../support/cluster/citus.ts";
 import { withDatabase } from "../../support/server-url.ts";
 
 const onGiven: string[] = [];

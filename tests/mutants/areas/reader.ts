@@ -13,6 +13,11 @@ export const reader: Area = {
       ["${following}${after} order by", "${following} order by"],
       [")) ${sorted}`;", "))`;"],
     ],
+    "db/query/row-text.ts": [
+      ["at = closingQuote(values, at);", "at = values.indexOf('\"', at + 1);"],
+      ["code === COMMA && depth === 0", "code === COMMA"],
+      ["(at - before) % 2 === 1", "at > before"],
+    ],
     "db/query/to-sql.ts": [
       ['const nulls = nullsFirst === descending ? ""', 'const nulls = true ? ""'],
       ["key.descending === descending &&", ""],

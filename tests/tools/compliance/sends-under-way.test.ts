@@ -37,7 +37,7 @@ async function looksAgain(): Promise<void> {
 const become = ({ id, query }: Scenario, campaignId: string, status: string) =>
   query(
     (sql) => sql`
-      update campaign_sends set status = ${status}, updated_at = clock_timestamp() + interval '1 minute'
+      update campaign_sends set status = ${status}, updated_at = statement_timestamp() + interval '1 minute'
       where property_id = ${id} and campaign_id = ${campaignId}`,
   );
 
@@ -135,7 +135,8 @@ test("a message that is given back in the middle of a cancellation is cancelled 
   await become(scenario, returned, "sending");
   const release = await openTransaction(
     admin,
-    (sql) => sql`select from campaign_sends where campaign_id = ${held} for update`,
+    (sql) => sql`
+      select from campaign_sends where property_id = ${propertyId} and campaign_id = ${held} for update`,
   );
   const banning = scenario.call("set_player_status", { propertyId, playerId, status: "banned" });
   // The cancellation began before the message was given back, and does not see it.

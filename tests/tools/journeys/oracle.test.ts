@@ -93,13 +93,22 @@ async function drive({ clock, scenario }: Town, journeyId: string, ticks: number
     await settled(at);
     const next = ticks[ticks.indexOf(at) + 1];
     if (next === undefined) break;
-    await scenario.query(
-      (transaction) => transaction`
-        update campaign_sends s set status = case when random() < 0.8 then 'sent' else 'failed' end
-        from campaigns c
-        where c.property_id = ${scenario.id} and c.journey_id = ${journeyId} and s.property_id = ${scenario.id}
-          and s.campaign_id = c.id and s.status in ('pending', 'deferred') and random() < ${0.3 + random() * 0.7}`,
-    );
+    const share = 0.3 + random() * 0.7;
+    await scenario.query(async (transaction) => {
+      const waiting = await transaction<{ id: string }[]>`
+        select s.id from campaign_sends s
+        join campaigns c on c.property_id = ${scenario.id} and c.id = s.campaign_id
+        where s.property_id = ${scenario.id} and c.journey_id = ${journeyId} and s.status in ('pending', 'deferred')
+        order by s.id`;
+      const given = waiting.flatMap(({ id }) => {
+        if (random() >= share) return [];
+        return { id, status: random() < 0.8 ? "sent" : "failed" };
+      });
+      await transaction`
+        update campaign_sends s set status = o.status
+        from jsonb_to_recordset(${given}::jsonb) o(id uuid, status text)
+        where s.property_id = ${scenario.id} and s.id = o.id`;
+    });
     await settled(next);
   }
   return outcomes;

@@ -62,7 +62,7 @@ async function heldImport(rows: string, options: object = {}) {
   );
   const close = await openTransaction(
     admin,
-    (sql) => sql`select from players where id = ${held.id} for update`,
+    (sql) => sql`select from players where property_id = ${tenant.id} and id = ${held.id} for update`,
   );
   const csv = `player_id,email,first_name\nheld,held@imported.example,Ana\n${rows}`;
   const job = await service.post("/api/import_jobs", { csv, ...options }, headers);

@@ -142,7 +142,7 @@ test("a list that was filled all at once is known to the planner before it is co
         select ${service.tenant.id}, uuid_v7(), 'filled-' || n from generate_series(1, ${MANY}) n returning id
       )
       insert into segment_members (property_id, segment_id, player_id)
-      select ${service.tenant.id}, ${id}, id from filled`,
+      select ${service.tenant.id}, ${id}, id from filled returning 1`,
   );
   await refreshed();
   expect((await read(id)).member_count).toBe(MANY);

@@ -1,6 +1,7 @@
 import { HttpResponse, http, passthrough } from "msw";
 import { setupServer } from "msw/node";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { shifted } from "../../support/database.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type CallScenario, callScenario, SCRIPT } from "./scenario.ts";
 import { type Body, type Kind, type Line, OPENING, VENDORS } from "./vendors.ts";
@@ -210,11 +211,10 @@ const CALL: Line[] = [
 
 /** So much time has gone by since the calls were placed, and their vendors are asked. */
 async function later(hours: number): Promise<void> {
-  const ago = `${hours} hours`;
+  const ago = `-${hours} hours`;
   await scenario.query(
-    (
-      sql,
-    ) => sql`update voice_calls set created_at = created_at - ${ago}::interval, updated_at = updated_at - ${ago}::interval
+    (sql) => sql`
+      update voice_calls set created_at = ${shifted("created_at", ago)}, updated_at = ${shifted("updated_at", ago)}
       where property_id = ${scenario.id}`,
   );
   await service.internals.db.asSystem(

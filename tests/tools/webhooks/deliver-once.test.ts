@@ -49,7 +49,7 @@ test("an endpoint whose job died is taken over when its lease has run out", asyn
   const { id, received } = await webhooks.subscribe();
   await webhooks.emit("player.created", [PLAYER]);
   await webhooks.asTenant(
-    (sql) => sql`update webhook_endpoints set delivering_by = uuid_v7(),
+    (sql) => sql`update webhook_endpoints set delivering_by = ${randomUUID()},
       delivering_until = now() + interval '1 minute' where id = ${id}`,
   );
   await webhooks.run(id);

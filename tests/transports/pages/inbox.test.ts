@@ -254,7 +254,7 @@ describe("a stranger", () => {
     const asOther = await mark(token, [theirs], "read", { playerId: casino.playerId });
     expect(asOther.status).toBe(404);
     expect((await mark(token, [theirs], "read", { player_id: casino.playerId })).status).toBe(400);
-    expect((await mark(token, [theirs], "read", { propertyId: casino.service.tenant.id })).status).toBe(400);
+    expect((await mark(token, [theirs], "read", { propertyId: casino.service.tenant.id })).status).toBe(404);
     const link = new URL(await casino.link("inbox", thief));
     const changed = link.href.replace(/.(?=\.[\w-]+$)/, (one) => (one === "A" ? "B" : "A"));
     expect((await visit(changed)).status).toBe(404);

@@ -30,7 +30,7 @@ const progress = (id: string, propertyId = service.tenant.id) =>
   service.database.db.asProperty(
     propertyId,
     (sql) => sql`
-      update validation_jobs set processed = processed + 1, updated_at = clock_timestamp()
+      update validation_jobs set processed = processed + 1, updated_at = statement_timestamp()
       where property_id = ${propertyId} and id = ${id}`,
   );
 
