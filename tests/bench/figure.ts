@@ -6,6 +6,8 @@ export interface Figure {
   ratio: number;
   goal: string;
   met: boolean;
+  /** The spread of the rounds, and the reason why the figure is void. */
+  note?: string;
 }
 
 export type Report = (figure: Figure) => void;

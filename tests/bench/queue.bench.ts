@@ -15,16 +15,7 @@ import { openMailDomains } from "#runtime/network/mail-domains.ts";
 import { outgoing } from "#runtime/network/outgoing.ts";
 import { job } from "#runtime/operation/job.ts";
 import { benchServer } from "./database.ts";
-
-export interface Line {
-  name: string;
-  ours: number;
-  peer: number;
-  ratio: number;
-  goal: string;
-  met: boolean;
-  note?: string;
-}
+import { type Figure, median, type Report } from "./figure.ts";
 
 interface Contender {
   /** Puts so many jobs that do nothing on the queue, before the clock runs. */
@@ -52,7 +43,7 @@ const DRAINING = [
 const STARTING = [{ concurrentJobs: 10 }, { concurrentJobs: 10, size: 500 }];
 
 /** S10 and S11: jobs a second, and enqueue to start, beside graphile-worker on the same server. */
-export default async function bench(report: (line: Line) => void): Promise<void> {
+export default async function bench(report: Report): Promise<void> {
   const server = await benchServer();
   const admin = postgres(server, { max: 1, onnotice: () => {} });
   const databases = [`bench_${randomUUID().slice(0, 8)}`, `bench_${randomUUID().slice(0, 8)}`];
@@ -97,13 +88,19 @@ export default async function bench(report: (line: Line) => void): Promise<void>
 
 async function rounds<T>(ours: Contender, peers: Contender[], measure: (contender: Contender) => Promise<T>) {
   const measured = { ours: [] as T[], peers: peers.map((): T[] => []) };
-  for (let round = 0; round < ROUNDS; round++) {
-    measured.ours.push(await measure(ours));
-    for (const [at, peer] of peers.entries()) measured.peers[at]!.push(await measure(peer));
+  for (let round = 0; round <= ROUNDS; round++) {
+    const own = await measure(ours);
+    const others: T[] = [];
+    for (const peer of peers) others.push(await measure(peer));
+    // The first round only warms.
+    if (round === 0) continue;
+    measured.ours.push(own);
+    for (const [at, other] of others.entries()) measured.peers[at]!.push(other);
   }
   return measured;
 }
 
+/** The median of the rounds' ratios: what slows the machine for a while slows both sides of a round. */
 function line(
   name: string,
   ours: number[],
@@ -111,8 +108,8 @@ function line(
   reached: (ratio: number) => boolean,
   goal: string,
   note = "",
-): Line {
-  const ratio = median(ours) / median(peer);
+): Figure {
+  const ratio = median(ours.map((own, round) => own / peer[round]!));
   const moved = Math.max(...peer) / Math.min(...peer) > STEADY;
   const spread = [ours, peer].map((all) => `${Math.min(...all).toFixed(1)}..${Math.max(...all).toFixed(1)}`);
   const notes = [note, `rounds ${spread.join(" and ")}`, moved ? "VOID: the control moved" : ""].filter(
@@ -261,8 +258,4 @@ function rates(drains: Drain[]): number[] {
 
 function cpuOf(drains: Drain[]): string {
   return median(drains.map((one) => one.cpu)).toFixed(1);
-}
-
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 }

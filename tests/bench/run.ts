@@ -54,9 +54,10 @@ const line = (...cells: string[]) =>
     `${cells.map((cell, index) => (index === 0 ? cell.padEnd(58) : cell.padStart(12))).join(" ")}\n`,
   );
 
-const report: Report = ({ name, ours, peer, ratio, goal, met }: Figure) => {
+const report: Report = ({ name, ours, peer, ratio, goal, met, note }: Figure) => {
   if (!met) missed++;
   line(name, number(ours), number(peer), number(ratio), goal, met ? "met" : "MISSED");
+  if (note) process.stdout.write(`  ${note}\n`);
 };
 
 line("figure", "ours", "peer", "ratio", "goal", "");
