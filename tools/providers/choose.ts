@@ -67,22 +67,21 @@ export async function ownProviders(
 }
 
 /**
- * The provider that carries a campaign's messages while none fails, and the sender that it gives them. Without its id: a
+ * The property's provider that carries a campaign's messages while none fails, and the sender that it gives them. Null
+ * without one: the operator's own is set for each process, and the command line may have none. Without its id: a
  * provider that an agent only tries to make has another one each time.
  */
 export async function carrierOf(
-  { sql, property, config }: Tenant & Pick<Context, "config">,
+  { sql, property }: Tenant,
   channel: SendingChannel,
   named: string | null,
-): Promise<object> {
+): Promise<object | null> {
   const found = await sql<{ name: string; kind: string; from_address: string | null; sends: boolean }[]>`
     select name, kind, from_address, is_active and allows_gaming as sends from message_providers
     where property_id = ${property.id} and deleted_at is null and channel = ${channel}
       ${named === null ? sql`` : sql`and id = ${named}`}
     order by is_default desc, priority, id`;
-  const first = found.find(({ sends }) => sends);
-  if (first) return first;
-  return { kind: found.length > 0 || named !== null ? null : configuredProvider(config, channel).name };
+  return found.find(({ sends }) => sends) ?? null;
 }
 
 /**

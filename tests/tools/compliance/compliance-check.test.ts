@@ -131,7 +131,7 @@ test("emails and players can be asked about too", async () => {
   ]);
 });
 
-test("who has not been asked bars nobody, and who has refused bars whoever has the address", async () => {
+test("who has not been asked bars nobody, and who has refused bars whoever has the address, also once the record is gone", async () => {
   const phone = "+12025551310";
   const silent = await newPlayer(fixture, { phone });
   const willing = await consented({ phone });
@@ -143,7 +143,9 @@ test("who has not been asked bars nobody, and who has refused bars whoever has t
   expect((await check({ playerId: willing.id })).reasons).toEqual(["shared_address"]);
   expect((await check({ playerId: willing.id, channel: "voice" })).reasons).toEqual(["no_consent"]);
   await fixture.run("delete_player", { id: silent.id });
-  expect((await check({ phone })).allowed).toBe(true);
+  expect(await check({ phone })).toMatchObject({
+    results: [{ player_id: willing.id, reasons: ["suppressed"] }],
+  });
 });
 
 test("a do-not-call entry and an age bar their own player alone; a hold bars whoever has the email", async () => {

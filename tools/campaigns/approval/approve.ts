@@ -18,7 +18,7 @@ import {
 } from "#tools/approvals/approval.ts";
 import { listFacts } from "#tools/approvals/segment-facts.ts";
 import { type Campaign, changeStatus, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
-import { type CompileContext, templatesOf } from "#tools/campaigns/content/content.ts";
+import { templatesOf } from "#tools/campaigns/content/content.ts";
 import { countPlayers, hasAudience, referencesOf } from "#tools/campaigns/planning/audience.ts";
 import { estimatedCost, volumeOf } from "#tools/campaigns/preflight/cost.ts";
 import { checkReadiness } from "#tools/campaigns/preflight/readiness.ts";
@@ -190,7 +190,7 @@ export const segmentKey = (id: string) => `segment ${id}`;
 export const templateKey = (id: string) => `template ${id}`;
 
 /** The prints of all that a campaign sends. Once it has started its audience is fixed, and is left out. */
-export async function campaignPrints(context: CompileContext, campaign: Campaign): Promise<Prints> {
+export async function campaignPrints(context: Tenant, campaign: Campaign): Promise<Prints> {
   const part = (name: keyof Approvable): Fields => columnsOf(campaign, APPROVED_COLUMNS[name]);
   const { audience, ...prints } = printsOf({
     content: { ...part("content"), ...(await templateFields(context, campaign)) },
@@ -214,7 +214,7 @@ function columnsOf(campaign: Campaign, columns: Partial<Record<keyof Campaign, s
 }
 
 /** The players' hour is that of the property's clock. No other call than `schedule_campaign` writes the time itself. */
-function clockField({ property }: CompileContext, campaign: Campaign): Fields[string] {
+function clockField({ property }: Tenant, campaign: Campaign): Fields[string] {
   return {
     words: "the property's clock, by which its hour goes",
     value: campaign.send_in_player_timezone ? property.timezone : null,
@@ -225,7 +225,7 @@ function clockField({ property }: CompileContext, campaign: Campaign): Fields[st
 export const CARRIER = "the provider that carries it";
 
 /** Another default provider may reach people where the approved one reached nobody. */
-async function carrierField(context: CompileContext, campaign: Campaign): Promise<Fields[string]> {
+async function carrierField(context: Tenant, campaign: Campaign): Promise<Fields[string]> {
   const value = await carrierOf(context, sendingChannel(campaign), campaign.provider_id);
   return { words: CARRIER, value };
 }
@@ -263,7 +263,7 @@ async function segmentFields(context: Tenant, campaign: Campaign): Promise<Field
 }
 
 /** The hash of a campaign's message alone, with its templates and variants. */
-export async function contentHash(context: CompileContext, campaign: Campaign): Promise<string> {
+export async function contentHash(context: Tenant, campaign: Campaign): Promise<string> {
   const { content, variants } = await campaignPrints(context, campaign);
   return canonicalHash({ content, variants }).toString("hex");
 }
