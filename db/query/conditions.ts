@@ -103,6 +103,11 @@ function readCondition(scan: Scan, nested: boolean): Condition {
   if (path.length > PATH_LIMIT || path.includes("")) {
     refuse(scan, `a JSON path has 1 to ${PATH_LIMIT} keys, none empty`);
   }
+  const { keys } = scan.readable.columns[column]!;
+  const [key] = path;
+  if (keys && key !== undefined && !keys.includes(key)) {
+    refuse(scan, `${column} has no key ${quote(key)}; there are ${keys.join(", ")}`);
+  }
   const not = word === "not";
   if (not) word = readWord(scan);
   if (!isOperator(word)) {

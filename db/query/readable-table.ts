@@ -25,6 +25,8 @@ export interface ReadableColumn {
   type: ColumnType;
   /** Values are compared in this form. */
   form?: Form;
+  /** The keys that its JSON objects can have: a misspelt one is null in every row. Absent: any. */
+  keys?: readonly string[];
   /** An SQL expression over the table's own columns, for a column that is computed on the way out. */
   sql?: string;
 }

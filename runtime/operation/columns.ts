@@ -191,7 +191,12 @@ export function readableOf(table: Table): ReadableTable {
       const form = column.form ?? formOf(column.schema);
       return [
         name,
-        { type: columnType(column.schema), ...(form && { form }), ...(column.sql && { sql: column.sql }) },
+        {
+          type: columnType(column.schema),
+          ...(form && { form }),
+          ...(column.keys && { keys: column.keys }),
+          ...(column.sql && { sql: column.sql }),
+        },
       ];
     });
     readable = {

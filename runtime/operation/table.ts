@@ -28,6 +28,8 @@ export interface ColumnRules {
   readonly checks?: readonly string[];
   /** The one form in which the values are stored, in which filters compare them. An enum has one anyway. */
   readonly form?: Form;
+  /** The keys of its JSON objects. A filter by another key is refused. */
+  readonly keys?: readonly string[];
   /** Its values are the property's own words: a filter by one that nothing has is told which there are. */
   readonly vocabulary?: true;
   /** Computes the column from the table's own columns when it is read. */

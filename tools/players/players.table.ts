@@ -4,6 +4,7 @@ import { Fault, invalid } from "#runtime/faults.ts";
 import { pastTime, readable, timestamp, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, type RowOf, table } from "#runtime/operation/table.ts";
+import { CHANNELS } from "#tools/compliance/channels.ts";
 import { barLeftAddresses, type Leaving } from "#tools/compliance/left-addresses.ts";
 import { suppressAddressesOf } from "#tools/compliance/self-exclusion.ts";
 import customFields from "#tools/custom-fields/custom-fields.table.ts";
@@ -80,13 +81,15 @@ const columns = {
   email_validated_at: readable(timestamp().nullable()),
   consents: readable(z.record(z.string(), z.unknown()).describe("Channel to true or false"), {
     concise: true,
+    keys: CHANNELS,
   }),
-  consent_expiries: readable(z.record(z.string(), z.unknown()).nullable()),
+  consent_expiries: readable(z.record(z.string(), z.unknown()).nullable(), { keys: CHANNELS }),
   consent_levels: readable(
     z
       .record(z.string(), z.unknown())
       .nullable()
       .describe("Channel to express_written or implied; absent: express"),
+    { keys: CHANNELS },
   ),
   custom: writable(
     z

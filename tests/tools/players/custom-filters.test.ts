@@ -136,6 +136,17 @@ test("values of own fields are compared as they are stored, and those that no re
   expect((await preview("slotz")).body.error).toContain("must be one of Slots, Poker");
 });
 
+test("a channel that there is none of is refused in filters of consents, and not taken for a player without consent", async () => {
+  for (const query of ["consents.emial.eq=true", "consents->>emial=eq.true", "or=(consents.emial.eq.true)"]) {
+    const { status, body } = await service.get(`/api/players?${query}`);
+    expect([status, body.error], query).toEqual([
+      400,
+      expect.stringContaining('consents has no key "emial"'),
+    ]);
+  }
+  expect((await service.get("/api/players?consents.email.eq=true")).status).toBe(200);
+});
+
 test("places, channels and addresses are compared as they are stored, whichever table has them", async () => {
   const hours = { country: "US", state: "FL", days: [1], open_local: "08:00", close_local: "20:00" };
   await service.call("create_quiet_hours_rule", hours, service.tenant.id);
