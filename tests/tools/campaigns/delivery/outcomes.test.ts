@@ -480,6 +480,28 @@ describe("a message of which nobody can tell", () => {
     expect(new Set(given.map((one) => one.id)).size).toBe(4);
   });
 
+  test("is given to no other vendor, also where it comes back to a delivery that is under way", async () => {
+    const id = await scenario.planned(40);
+    let last: Promise<unknown> | undefined;
+    const { sender, given } = vendor({
+      concurrency: 2,
+      repeatable: true,
+      answer: async (message) => {
+        last ??= scenario.query(
+          (sql) => sql`
+            update campaign_sends set repeats = true, provider = 'another', claimed_at = now()
+            where property_id = ${scenario.id} and status = 'pending' and id = (
+              select id from campaign_sends where property_id = ${scenario.id} order by id desc limit 1)`,
+        );
+        await last;
+        return sent(message);
+      },
+    });
+    await scenario.work({ open: () => sender });
+    expect(await scenario.tally(id)).toEqual({ sent: 39, unknown: 1 });
+    expect(given).toHaveLength(39);
+  });
+
   test("does not count as failed when the vendor refuses it the second time", async () => {
     const id = await scenario.planned(1);
     let tried = 0;
