@@ -53,7 +53,7 @@ export const HEADERS: Record<string, string>[] = [
 
 /**
  * Bodies that are right but for one field, of those that the operation's own schema refuses or that are never stored.
- * What the schema refuses reaches no handler, so of fields with one name and schema the first is enough: `seen` has
+ * A value that the schema refuses reaches no handler, so the first of fields with one name and schema is enough: `seen` has
  * those of the operations before.
  */
 export function badBodies(operation: Operation, good: Record<string, unknown>, seen: Set<string>): string[] {
