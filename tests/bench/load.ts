@@ -1,5 +1,6 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import autocannon from "autocannon";
 import { type Figure, median } from "./figure.ts";
 
@@ -23,11 +24,16 @@ const CONNECTIONS = 16;
 export const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
 export const SECONDS = Number(process.env.BENCH_SECONDS ?? 4);
 
-/** Starts `peers/<name>.ts`, and waits until it listens. */
+/** The options of Node with which `npm start` starts the service. */
+const START_OPTIONS: string[] = JSON.parse(
+  readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
+).scripts.start.match(/--\S+/g);
+
+/** Starts `peers/<name>.ts` with the options of `npm start`, and waits until it listens. */
 export async function startPeer(name: string, environment: Record<string, string>): Promise<Peer> {
   const child = fork(new URL(`./peers/${name}.ts`, import.meta.url), {
     env: { ...process.env, NODE_ENV: "production", LOG_LEVEL: "error", ...environment },
-    execArgv: [],
+    execArgv: START_OPTIONS,
   });
   const ended = once(child, "exit").then(([code]) => {
     throw new Error(`the ${name} server has ended with ${code}`);
