@@ -113,6 +113,8 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   "db/query": [
     "conditions.ts",
     "filter-pairs.ts",
+    "forms.ts",
+    "known-values.ts",
     "parse.ts",
     "readable-table.ts",
     "reader.ts",
@@ -224,7 +226,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "tell-winner.ts",
     "uncount.ts",
   ],
-  "tools/enrollments": ["ask.ts", "end.ts", "enroll.ts", "jobs.ts"],
+  "tools/enrollments": ["ask.ts", "end.ts", "enroll.ts", "exit-reasons.ts", "jobs.ts"],
   "tools/imports/read": [
     "csv.ts",
     "fields.ts",

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { HASH_FORM } from "#db/query/forms.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { createOnly, readable, timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
@@ -35,11 +36,12 @@ const columns = {
   reason: createOnly(z.enum(SUPPRESSION_REASONS).default("manual"), { concise: true }),
   source: createOnly(z.string().trim().min(1).max(200).nullish().describe("The origin of the suppression"), {
     concise: true,
+    vocabulary: true,
   }),
   expires_at: createOnly(timestamp().nullish().describe("When it ends. Default: it does not"), {
     concise: true,
   }),
-  address_hash: readable(z.string(), { sql: "encode(address_hash, 'hex')" }),
+  address_hash: readable(z.string(), { form: HASH_FORM, sql: "encode(address_hash, 'hex')" }),
   campaign_id: readable(z.uuid().nullable()),
   player_id: readable(z.uuid().nullable(), { concise: true }),
   lifted_at: readable(timestamp().nullable(), { concise: true }),

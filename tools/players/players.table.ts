@@ -63,7 +63,7 @@ const columns = {
   ),
   created_at: readable(timestamp(), { concise: true }),
   lifetime_theo: writable(amount().describe("Theoretical win so far")),
-  timezone: writable(text("timezone").describe("IANA time zone")),
+  timezone: writable(text("timezone").describe("IANA time zone"), { vocabulary: true }),
   state: writable(text("state").describe("Such as NV; Nevada becomes NV"), {
     vocabulary: true,
     form: STATE_FORM,
@@ -76,7 +76,7 @@ const columns = {
   birth_date: writable(z.iso.date().nullish()),
   language: writable(text("language").describe("BCP 47, such as en-US"), { form: LANGUAGE_FORM }),
   phone_e164: readable(z.string().nullable(), { sql: "phone", form: PHONE_FORM }),
-  phone_type: writable(text("phone_type").describe("Such as mobile or landline")),
+  phone_type: writable(text("phone_type").describe("Such as mobile or landline"), { vocabulary: true }),
   email_status: readable(z.enum(EMAIL_STATUSES)),
   email_validated_at: readable(timestamp().nullable()),
   consents: readable(z.record(z.string(), z.unknown()).describe("Channel to true or false"), {
