@@ -269,6 +269,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   "tools/people": [
     "address.ts",
+    "bars.ts",
     "identity.ts",
     "locks.ts",
     "places.ts",

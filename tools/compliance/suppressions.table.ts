@@ -21,8 +21,12 @@ export const SUPPRESSION_REASONS = [
   "self_excluded",
   "import",
   "needs_review",
+  "banned",
 ] as const;
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number];
+
+/** The reason of an address whose record was banned or deceased when it let go of it. Only the service writes it. */
+const BANNED: SuppressionReason = "banned";
 
 /** Reasons that only the service writes, and nobody lifts. */
 export const PERMANENT_REASONS: readonly SuppressionReason[] = ["erased", "self_excluded"];
@@ -69,6 +73,7 @@ async function beforeWrite(
   if (PERMANENT_REASONS.includes(reason)) {
     throw invalid("reason", `cannot be ${reason} here; use data_deletion or create_self_exclusion`);
   }
+  if (reason === BANNED) throw invalid("reason", "cannot be banned here; use set_player_status");
   const listed = addressOf(property, channel, address);
   const [found] = await sql<{ active: boolean; late: boolean }[]>`
     with ended as (
