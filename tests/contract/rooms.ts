@@ -169,6 +169,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "game-ticket.ts",
     "jobs.ts",
     "property-pause.ts",
+    "service-sending.ts",
   ],
   "tools/campaigns/content": [
     "content.ts",
