@@ -1,5 +1,5 @@
 import type { Messages, SendingChannel } from "#runtime/channels/provider/channel.ts";
-import { Fault, type FaultDetail, toFault } from "#runtime/faults.ts";
+import { type FaultDetail, toFault } from "#runtime/faults.ts";
 import { inTurns } from "#runtime/limits/turns.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
@@ -133,74 +133,4 @@ export function propertyVariables(property: Property): PropertyVariables {
     responsible_gaming_footer,
     privacy_policy_url,
   };
-}
-
-/** The bodies of a message, as written or as rendered. */
-interface Bodies {
-  html?: string | null | undefined;
-  text?: string | null | undefined;
-}
-
-interface PlainLink {
-  body: keyof Bodies;
-  url: string;
-}
-
-const IN_HTML = /\b(?:href|(?:form)?action)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>]+))/gi;
-const FINE = /^(?:https|mailto|tel|sms):/i;
-const IN_TEXT = /http:\/\/\S*/i;
-
-/** The first link of each body that is not https. Links to `baseUrl`, our own, may be plain. */
-export function plainLinks({ html, text }: Bodies, baseUrl: string): PlainLink[] {
-  const inHtml = [...(html?.replaceAll(baseUrl, "") ?? "").matchAll(IN_HTML)]
-    .map(([, double, single, bare]) => addressIn(double ?? single ?? bare ?? ""))
-    .find((address) => /^(?:[a-z][a-z0-9+.-]*:|\/\/)/i.test(address) && !FINE.test(address));
-  const inText = IN_TEXT.exec(text?.replaceAll(baseUrl, "") ?? "")?.[0];
-  return [
-    ...(inHtml ? [{ body: "html" as const, url: inHtml }] : []),
-    ...(inText ? [{ body: "text" as const, url: inText }] : []),
-  ];
-}
-
-const OF_DATA = /\b(?:href|(?:form)?action)\s*=\s*(?:"[^"]*\{[{%]|'[^']*\{[{%]|[^\s"'<>]*\{[{%])|\|\s*raw\b/i;
-
-const OF_OURS = /\{\{-?\s*(?:unsubscribe_url|preferences_url|inbox_url|game_url|property\.\w+)\s*-?\}\}/g;
-
-/** Whether players' data makes a link of the source, so that each message must be looked at. */
-export function hasLinksOfData(html: string): boolean {
-  return OF_DATA.test(html.replace(OF_OURS, ""));
-}
-
-/** Every address that the HTML leads to, once, in order; and whether a message may have it. Links to `baseUrl` may be plain. */
-export function linksIn(html: string, baseUrl: string): { url: string; isAllowed: boolean }[] {
-  const all = [...html.matchAll(IN_HTML)].map(([, double, single, bare]) =>
-    addressIn(double ?? single ?? bare ?? ""),
-  );
-  return [...new Set(all)].map((url) => ({ url, isAllowed: FINE.test(url) || url.startsWith(baseUrl) }));
-}
-
-const ENTITIES: Readonly<Record<string, string>> = { colon: ":", tab: "", newline: "", amp: "&", sol: "/" };
-
-/** An attribute's address as a mail reader takes it: entities read, and without what it passes over. */
-function addressIn(attribute: string): string {
-  const read = attribute.replace(
-    /&(?:#x([0-9a-f]{1,6})|#(\d{1,7})|(\w+));?/gi,
-    (whole, hex, decimal, name) => {
-      if (name !== undefined) return ENTITIES[String(name).toLowerCase()] ?? whole;
-      const code = Number.parseInt(hex ?? decimal, hex === undefined ? 10 : 16);
-      return code <= 0x10ffff ? String.fromCodePoint(code) : "";
-    },
-  );
-  return read.replace(/[\p{Cc}\s]/gu, "");
-}
-
-/** Throws `invalid`, naming the bodies, when one of several forms of a message has a link that is not https. */
-export function checkLinks(forms: readonly Bodies[], baseUrl: string): void {
-  const links = forms.flatMap((bodies) => plainLinks(bodies, baseUrl));
-  const first = new Map(links.toReversed().map(({ body, url }) => [body, url]));
-  const details = [...first].map(([body, url]): FaultDetail => {
-    return { field: body, message: `a link is not https: ${url.slice(0, 200)}` };
-  });
-  const [one] = details;
-  if (one) throw new Fault("invalid", { message: `${one.field}: ${one.message}`, details });
 }
