@@ -21,15 +21,16 @@ import {
   type Compile,
   type CompileContext,
   type Content,
+  checkLinks,
   compiledBeside,
   compiledOr,
+  hasLinksOfData,
   NO_SUBJECT,
   propertyVariables,
   type Recipient,
   type SenderSource,
   templateOf,
 } from "./content.ts";
-import { checkLinks, hasLinksOfData } from "./links.ts";
 
 /** The mail of a campaign, with the footer that the law requires. */
 export const emailContent: Compile<"email"> = async (context, campaign) => {

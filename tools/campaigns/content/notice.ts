@@ -7,6 +7,7 @@ import { compileEmail, playerVariables } from "#tools/templates/rendering/email-
 import { completePlayer } from "#tools/templates/rendering/player-fields.ts";
 import {
   type CompileContext,
+  checkLinks,
   compiledBeside,
   compiledOr,
   NO_SUBJECT,
@@ -14,7 +15,6 @@ import {
   type Recipient,
   templateOf,
 } from "./content.ts";
-import { checkLinks } from "./links.ts";
 
 /** One player's notice. */
 export interface Notice {
