@@ -8,7 +8,7 @@ create table suppressions (
   address_hash bytea not null,
   -- needs_review: the number gets nothing until a person has read its text.
   reason text not null check (reason in ('unsubscribed', 'stop_keyword', 'hard_bounce', 'soft_bounce_limit',
-    'complaint', 'invalid', 'manual', 'erased', 'self_excluded', 'import', 'needs_review')),
+    'complaint', 'invalid', 'manual', 'erased', 'self_excluded', 'import', 'needs_review', 'banned')),
   source text,
   campaign_id uuid,
   player_id uuid,

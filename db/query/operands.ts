@@ -72,14 +72,14 @@ export interface Operand {
   value: string | string[];
 }
 
-const EQUALITIES: ReadonlySet<Operator> = new Set(["eq", "neq", "in"]);
+const WHOLE_VALUES: ReadonlySet<Operator> = new Set(["eq", "neq", "in", "cs", "cd", "ov"]);
 
 /**
  * The operand in the form in which the column's values are stored. A value that no record can have is refused: an
  * empty list would look like an answer.
  */
 export function formed(scan: Scan, operator: Operator, { type, value }: Operand, form: Form): Operand {
-  if (!EQUALITIES.has(operator)) return { type, value };
+  if (!WHOLE_VALUES.has(operator)) return { type, value };
   const inForm = (text: string) => {
     const fitted = form.fit(text, scan.home);
     if (fitted === null) refuse(scan, `${quote(text)} is not ${form.wants}`);

@@ -1,16 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { cast, type Fragment, identifier, join, raw, sql } from "#db/sql.ts";
 import { readCursor, writeCursor } from "./cursor.ts";
+import { type KnownValues, knownValues, knownValuesSql } from "./known-values.ts";
 import { newestOnly, ofMonthOf, ofMonths } from "./months.ts";
 import type { Query } from "./parse.ts";
 import type { ReadableTable } from "./readable-table.ts";
 import { objectText } from "./row-text.ts";
 import { afterSql, andVisible, columnSql, filtersSql, orderSql } from "./to-sql.ts";
 import { fitValue } from "./values.ts";
-
-/** The most values of a column that are named, and the rows in which they are looked for. */
-const MOST_VALUES = 30;
-const LOOKED_AT = 20_000;
 
 export interface Page {
   /** JSON as PostgreSQL wrote it: an array for a list, an object for a record. */
@@ -59,8 +56,8 @@ export interface Reader {
     id: string,
     select?: string[] | null,
   ): Promise<string | null>;
-  /** Values of a column in their order, of an array its items: so many of so many rows that it answers at once. */
-  values(property: string, readable: ReadableTable, column: string): Promise<string[]>;
+  /** The values of a column, of an array its items, as far as they were looked at. */
+  values(property: string, readable: ReadableTable, column: string): Promise<KnownValues>;
   /** The reader of a credential, which a standby may answer. */
   of(caller: string): Reader;
 }
@@ -129,12 +126,8 @@ export function reader(db: { read: ReadRows }, cursorKey = randomBytes(32)): Rea
     values: async (property, readable, column) => {
       const name = columnSql(readable, column);
       const value = readable.columns[column]!.type.endsWith("[]") ? sql`unnest(${name})` : name;
-      const rows = await db.read(
-        sql`select distinct value::text as value from (
-            select ${value} as value from ${tenantSql(property, readable)} limit ${raw(String(LOOKED_AT))}) looked
-          where value is not null order by value limit ${raw(String(MOST_VALUES))}`,
-      );
-      return rows.map(([value]) => String(value));
+      const rows = await db.read(knownValuesSql(value, tenantSql(property, readable)));
+      return knownValues(rows.map(([known, looked]) => [known, looked]));
     },
     of: (caller) =>
       reader({ read: (statement, options) => db.read(statement, { ...options, caller }) }, cursorKey),

@@ -25,9 +25,20 @@ export function safeCellSql(text: Fragment): Fragment {
     and ${text} !~ '^(-?[0-9]+(\\.[0-9]+)?|\\+[1-9][0-9]{6,14})$' then '''' || ${text} else ${text} end`;
 }
 
+/** A number as a text with one reading: of 1.234 a file's reader cannot tell thousands from decimals, of 1.2340 it can. */
+export function clearNumber(text: string): string {
+  return /\.\d{3}$/.test(text) ? `${text}0` : text;
+}
+
+/** `clearNumber` in SQL, over a text expression. */
+export function clearNumberSql(text: Fragment): Fragment {
+  return sql`case when ${text} like '%.___' then ${text} || '0' else ${text} end`;
+}
+
 /** An expression of a type as one CSV cell. Times are ISO 8601; semicolons join a list where possible. */
 export function cellSql(value: Fragment, type: ColumnType): Fragment {
   if (type === "text") return safeCellSql(value);
+  if (type === "double precision") return clearNumberSql(sql`${value}::text`);
   if (type === "boolean" || type === "jsonb") return sql`${value}::text`;
   // The format of the lists' JSON; the session's zone is UTC.
   if (type === "timestamptz") return sql`replace(${value}::text, ' ', 'T') || ':00'`;
@@ -56,7 +67,7 @@ function cellOf(value: unknown, type: ColumnType | undefined): string {
   if (value === null || value === undefined) return "";
   if (type !== "jsonb" && isTexts(value)) return listCell(value);
   if (type === "jsonb" || typeof value === "object") return jsonText(value);
-  return typeof value === "string" ? safeCell(value) : String(value);
+  return typeof value === "string" ? safeCell(value) : clearNumber(String(value));
 }
 
 /** JSON with PostgreSQL's spacing. */

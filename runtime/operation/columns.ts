@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { formOfValues } from "#db/query/forms.ts";
 import type { ColumnType, Form, ReadableTable } from "#db/query/readable-table.ts";
 import { type Fragment, identifier, join, raw, sql } from "#db/sql.ts";
 import { readTime } from "#db/time.ts";
@@ -210,19 +211,12 @@ export function readableOf(table: Table): ReadableTable {
   return readable;
 }
 
-/** The form of the values of an enum: one of them, in any case. */
+/** The form of the values of an enum, or of a list of them: one of them, in any case. Undefined: other texts are values too. */
 function formOf(schema: z.ZodType): Form | undefined {
   if (isWrapped(schema)) return formOf(schema.unwrap() as z.ZodType);
-  if (!(schema instanceof z.ZodEnum)) return undefined;
-  return formOfValues(schema.options.map(String));
-}
-
-/** The form of a value that is one of these, in any case. */
-export function formOfValues(values: readonly string[]): Form {
-  return {
-    fit: (text) => values.find((value) => value === text.trim().toLowerCase()) ?? null,
-    wants: `one of ${values.join(", ")}`,
-  };
+  if (schema instanceof z.ZodArray) return formOf(schema.element as z.ZodType);
+  if (schema instanceof z.ZodEnum) return formOfValues(schema.options.map(String));
+  return schema instanceof z.ZodLiteral ? formOfValues([...schema.values].map(String)) : undefined;
 }
 
 const viewed = new WeakMap<z.ZodType, Pick<Table, "columns">>();

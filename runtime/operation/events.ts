@@ -73,16 +73,12 @@ export const EVENT_NAMES = Object.entries(EVENTS).flatMap(([category, actions]) 
   actions.map((action) => `${category}.${action}`),
 ) as EventName[];
 
-const SUBSCRIBABLE = new Set<string>([
-  ...EVENT_NAMES,
-  ...Object.keys(EVENTS).map((category) => `${category}.*`),
+/** The names that an endpoint may subscribe to: `*`, `<category>.*`, or an event. */
+export const SUBSCRIPTIONS: readonly string[] = [
   "*",
-]);
-
-/** Whether an endpoint may subscribe to `name`: an event, `<category>.*`, or `*`. */
-export function isSubscribable(name: string): boolean {
-  return SUBSCRIBABLE.has(name);
-}
+  ...Object.keys(EVENTS).map((category) => `${category}.*`),
+  ...EVENT_NAMES,
+];
 
 /** The entries of an endpoint's `events` that match `type`. */
 export function subscriptionsFor(type: EventName): string[] {

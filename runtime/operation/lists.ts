@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { type Condition, conditionsOf, type Filter } from "#db/query/conditions.ts";
 import { type Filters, filterPairs } from "#db/query/filter-pairs.ts";
+import { nothingHas } from "#db/query/known-values.ts";
 import { parseQuery, type Query } from "#db/query/parse.ts";
 import { type Form, QueryError } from "#db/query/readable-table.ts";
 import type { Count, Page, Reader } from "#db/query/reader.ts";
@@ -119,16 +120,10 @@ export async function whyEmpty(
   const asked = where.flatMap(conditionsOf).filter((one) => isNaming(table, one));
   const said = asked.map(async ({ column, value }) => {
     const known = await reader.values(propertyId, readable, column);
-    const missing = [value].flat().filter((one) => !known.includes(one));
-    return missing.map((one) => nobodyHas(column, one, known));
+    const missing = [value].flat().filter((one) => !known.values.includes(one));
+    return missing.map((one) => nothingHas(column, one, known));
   });
   return [...new Set((await Promise.all(said)).flat())];
-}
-
-/** The warning about a value that no record has. */
-export function nobodyHas(column: string, value: string, known: readonly string[]): string {
-  const there = known.length > 0 ? `there are ${known.join(", ")}` : "none has a value";
-  return `${column}: nothing here has ${JSON.stringify(value)}; ${there}.`;
 }
 
 function isNaming({ columns }: Table, { column, operator, not }: Condition): boolean {

@@ -113,6 +113,8 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   "db/query": [
     "conditions.ts",
     "filter-pairs.ts",
+    "forms.ts",
+    "known-values.ts",
     "parse.ts",
     "readable-table.ts",
     "reader.ts",
@@ -167,6 +169,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "game-ticket.ts",
     "jobs.ts",
     "property-pause.ts",
+    "service-sending.ts",
   ],
   "tools/campaigns/content": [
     "content.ts",
@@ -224,7 +227,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "tell-winner.ts",
     "uncount.ts",
   ],
-  "tools/enrollments": ["ask.ts", "end.ts", "enroll.ts", "jobs.ts"],
+  "tools/enrollments": ["ask.ts", "end.ts", "enroll.ts", "exit-reasons.ts", "jobs.ts"],
   "tools/imports/read": [
     "csv.ts",
     "fields.ts",
@@ -267,6 +270,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   "tools/people": [
     "address.ts",
+    "bars.ts",
     "identity.ts",
     "locks.ts",
     "places.ts",

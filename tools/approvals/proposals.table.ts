@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { HASH_FORM } from "#db/query/forms.ts";
 import { internal, readable, timestamp } from "#runtime/operation/columns.ts";
 import { table } from "#runtime/operation/table.ts";
 
@@ -19,18 +20,22 @@ export default table({
       z.enum(PROPOSAL_STATUSES).describe("stale: it was not done, because what it is about had changed"),
       { concise: true },
     ),
-    tool: readable(z.string().describe("The proposed operation"), { concise: true }),
+    tool: readable(z.string().describe("The proposed operation"), { concise: true, vocabulary: true }),
     title: readable(z.string()),
     input: readable(z.record(z.string(), z.unknown()).describe("Its arguments")),
     sentences: readable(z.array(z.string()).describe("The preview in words, as it was proposed")),
-    shown_hash: readable(z.string().describe("SHA-256 of what people are shown; the audit log has it too")),
+    shown_hash: readable(z.string().describe("SHA-256 of what people are shown; the audit log has it too"), {
+      form: HASH_FORM,
+    }),
     players: readable(z.int().nullable().describe("Players that it reaches; null: without a known limit"), {
       concise: true,
     }),
     cost: readable(z.number().nullable().describe("At most; null: not known, or the property has no limit")),
     reasons: readable(z.array(z.string()).describe("Why a person must approve it")),
     proposed_by: readable(Proposer.describe("The credential of the proposing call")),
-    client: readable(z.string().nullable().describe("The agent's own name, or the way in")),
+    client: readable(z.string().nullable().describe("The agent's own name, or the way in"), {
+      vocabulary: true,
+    }),
     decided_by: readable(z.uuid().nullable().describe("The user who approved or refused it")),
     decided_by_email: readable(z.string().nullable().describe("That user's email at the time")),
     decided_at: readable(timestamp().nullable(), { concise: true }),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { HASH_FORM, IP_FORM } from "#db/query/forms.ts";
 import { readable } from "#runtime/operation/columns.ts";
 import { table } from "#runtime/operation/table.ts";
 
@@ -13,13 +14,13 @@ export default table({
   columns: {
     actor_type: readable(z.enum(["player", "user", "api_key", "system"]), { concise: true }),
     actor_id: readable(z.uuid().nullable(), { concise: true }),
-    client: readable(z.string().nullable(), { concise: true }),
-    action: readable(z.string(), { concise: true }),
-    entity: readable(z.string().nullable(), { concise: true }),
+    client: readable(z.string().nullable(), { concise: true, vocabulary: true }),
+    action: readable(z.string(), { concise: true, vocabulary: true }),
+    entity: readable(z.string().nullable(), { concise: true, vocabulary: true }),
     entity_id: readable(z.uuid().nullable(), { concise: true }),
     diff: readable(z.record(z.string(), z.unknown()).nullable(), { concise: true }),
-    ip: readable(z.string().nullable()),
+    ip: readable(z.string().nullable(), { form: IP_FORM }),
     request_id: readable(z.string().nullable()),
-    record_hash: readable(z.string(), { sql: "encode(record_hash, 'hex')" }),
+    record_hash: readable(z.string(), { form: HASH_FORM, sql: "encode(record_hash, 'hex')" }),
   },
 });

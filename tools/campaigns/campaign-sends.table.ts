@@ -1,6 +1,10 @@
 import { z } from "zod";
+import { formOfValues, HASH_FORM } from "#db/query/forms.ts";
 import { readable, timestamp } from "#runtime/operation/columns.ts";
 import { type ColumnRules, table } from "#runtime/operation/table.ts";
+import { BLOCK_REASONS } from "#tools/compliance/gate.ts";
+import { DEFER_REASONS } from "#tools/compliance/hours.ts";
+import { EXIT_REASONS } from "#tools/enrollments/exit-reasons.ts";
 import { SENT_BY_FORM } from "#tools/people/address.ts";
 
 const time = (rules?: ColumnRules) => readable(timestamp().nullable(), rules);
@@ -19,6 +23,13 @@ export const SEND_STATUSES = [
   "unknown",
 ] as const;
 
+/** Reasons of campaigns and of vendors why a message is skipped, beside those of the gate and of journeys. */
+const OWN_REASONS = ["ab_test", "address_changed", "duplicate_address", "expired", "holdout", "simulated"];
+const SKIP_REASONS = new Set([
+  ...OWN_REASONS,
+  ...[BLOCK_REASONS, DEFER_REASONS, EXIT_REASONS].flatMap((reasons) => Object.keys(reasons)),
+]);
+
 export default table({
   name: "campaign_sends",
   noun: "campaign_send",
@@ -36,22 +47,23 @@ export default table({
         .describe("Of the campaign's ab_test; null while the recipient waits for the winner"),
     ),
     status: readable(z.enum(SEND_STATUSES), { concise: true }),
-    skip_reasons: readable(z.array(z.string()), { concise: true }),
+    skip_reasons: readable(z.array(z.string()), { concise: true, form: formOfValues([...SKIP_REASONS]) }),
     address_hash: readable(
       z.string().nullable().describe("As in suppressions; null once the player is erased"),
-      { sql: "encode(address_hash, 'hex')" },
+      { form: HASH_FORM, sql: "encode(address_hash, 'hex')" },
     ),
     address_masked: text({ concise: true }),
-    provider: text({ concise: true }),
+    provider: text({ concise: true, vocabulary: true }),
     provider_id: readable(z.uuid().nullable()),
     provider_message_id: text(),
     dedupe_key: readable(z.string().describe("Unique in a property: one address gets one copy"), {
+      form: HASH_FORM,
       sql: "encode(dedupe_key, 'hex')",
     }),
     scheduled_for: time({ concise: true }),
     attempts: readable(z.int()),
     segments: readable(z.int().nullable().describe("The billed segments of a text message")),
-    error_code: text({ concise: true }),
+    error_code: text({ concise: true, vocabulary: true }),
     error_message: text({ concise: true }),
     sent_at: time({ concise: true }),
     delivered_at: time({ concise: true }),

@@ -7,14 +7,24 @@ import { update } from "#runtime/operation/rows.ts";
 import type { RowOf } from "#runtime/operation/table.ts";
 import suppressions, { PERMANENT_REASONS, type SuppressionReason } from "./suppressions.table.ts";
 
-/** Suppressions that the person requested, or may have requested. An API key, and so an agent, cannot lift them. */
-const WISHES: readonly SuppressionReason[] = ["unsubscribed", "stop_keyword", "complaint", "needs_review"];
+const WISH =
+  "The person requested this suppression ($reason). Record a new consent with consent_record, or have a signed-in admin or manager of the property lift it.";
+
+/** Suppressions that only people lift, each with its meaning. */
+const FOR_PEOPLE: Partial<Record<SuppressionReason, string>> = {
+  unsubscribed: WISH,
+  stop_keyword: WISH,
+  complaint: WISH,
+  needs_review: WISH,
+  banned:
+    "The address is of a player who was banned or has died (banned). Have a signed-in admin or manager of the property lift it.",
+};
 
 export default tool({
   name: "delete_suppression",
   title: "Lift a suppression",
   description:
-    "Lifts a suppression; the row stays as evidence. Nobody can lift erased and self_excluded. Only a signed-in admin or manager can lift a person's own request (unsubscribed, stop_keyword, complaint, and needs_review, which may be one), to correct a mistake. Record a new opt-in with consent_record.",
+    "Lifts a suppression; the row stays as evidence. Nobody can lift erased and self_excluded. Only a signed-in admin or manager can lift a person's own request (unsubscribed, stop_keyword, complaint, and needs_review, which may be one) or banned, to correct a mistake. Record a new opt-in with consent_record.",
   scope: "write",
   effect: "destroy",
   input: { id: z.uuid().describe("From list_suppressions") },
@@ -45,9 +55,8 @@ function refuse(reason: SuppressionReason, actor: Actor): void {
   if (PERMANENT_REASONS.includes(reason)) {
     throw new Fault("conflict", { message: `A suppression of reason ${reason} cannot be lifted.` });
   }
-  if (WISHES.includes(reason) && actor.type !== "user" && actor.type !== "system") {
-    throw new Fault("conflict", {
-      message: `The person requested this suppression (${reason}). Record a new consent with consent_record, or have a signed-in admin or manager of the property lift it.`,
-    });
+  const meaning = FOR_PEOPLE[reason];
+  if (meaning && actor.type !== "user" && actor.type !== "system") {
+    throw new Fault("conflict", { message: meaning.replace("$reason", reason) });
   }
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { HASH_FORM } from "#db/query/forms.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { createOnly, pastTime, readable, timestamp, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
@@ -18,12 +19,15 @@ const columns = {
   list: createOnly(z.enum(DNC_LISTS).default("internal").describe("The list that has the number")),
   state: writable(
     z.string().trim().min(1).max(40).nullish().describe("The state of a state's list, such as NV"),
+    { vocabulary: true },
   ),
-  source: writable(z.string().trim().min(1).max(200).nullish().describe("The origin of the entry")),
+  source: writable(z.string().trim().min(1).max(200).nullish().describe("The origin of the entry"), {
+    vocabulary: true,
+  }),
   requested_at: writable(pastTime().optional().describe("When the person asked; not in the future")),
   expires_at: writable(timestamp().nullish().describe("When the entry ends. Default: it does not")),
   note: writable(z.string().max(2000).nullish()),
-  phone_hash: readable(z.string(), { sql: "encode(phone_hash, 'hex')" }),
+  phone_hash: readable(z.string(), { form: HASH_FORM, sql: "encode(phone_hash, 'hex')" }),
 };
 
 export default table({

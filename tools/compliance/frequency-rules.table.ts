@@ -20,6 +20,7 @@ const columns = {
   ),
   tag: writable(
     z.string().trim().min(1).max(100).nullish().describe("Only campaigns with this tag. Default: all"),
+    { vocabulary: true },
   ),
   ...placeColumns,
   max_sends: writable(z.int().min(1).max(1000).describe("The most messages in the window")),

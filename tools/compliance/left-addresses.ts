@@ -1,4 +1,7 @@
+import type { Fragment } from "#db/sql.ts";
+import { sql as part } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
+import type { PlayerStatus } from "#tools/people/statuses.ts";
 import { announceSuppressed, WRITTEN, type WrittenSuppression } from "./suppression-events.ts";
 
 /** A player's record that lets go of its email or its phone. */
@@ -8,26 +11,65 @@ export interface Leaving {
   phone: boolean;
 }
 
+/** The statuses that bar a record's addresses, for as long as the record has it. A self-exclusion has its own list. */
+export const BARRING_STATUSES: readonly PlayerStatus[] = ["banned", "deceased", "vip_hold"];
+
+/** Whether a record has a bar that must stay on an address that it lets go of. */
+export function isBarring({ status, consents }: { status: PlayerStatus; consents: object }): boolean {
+  return BARRING_STATUSES.includes(status) || Object.values(consents).includes(false);
+}
+
 /**
- * Suppresses the addresses that these records are about to let go of, for the channels that their persons have refused:
- * a later record with the address must not be written to. The suppression has the time of the refusal.
+ * Suppresses the addresses that these records are about to let go of: a later record with the address must not be
+ * written to. A refusal bars its channels, dated by the refusal; the status of the record bars all.
  */
 export async function barLeftAddresses(context: Context, leaving: readonly Leaving[]): Promise<void> {
   if (leaving.length === 0) return;
   const { sql, property } = context;
   const written = await sql<WrittenSuppression[]>`
+    with leaving as materialized (
+      select p.id, p.status, p.consents, p.updated_at, a.kind, a.address, a.hash
+      from jsonb_to_recordset(${leaving}::jsonb) as l(id uuid, email boolean, phone boolean)
+        join players p on p.property_id = ${property.id} and p.id = l.id
+        cross join lateral (values ('email', p.email, p.email_hash, l.email), ('phone', p.phone, p.phone_hash, l.phone))
+          as a(kind, address, hash, leaves)
+      where a.leaves and a.hash is not null
+    ), refused as (
+      select l.id, c.channel, l.address, l.hash, 'unsubscribed' as reason, 'refusal' as source, (
+        select coalesce(max(r.occurred_at), l.updated_at) from consent_records r
+        where r.property_id = ${property.id} and r.player_id = l.id and r.channel = c.channel and not r.consent_given)
+        as since
+      from leaving l cross join (values ('email', 'email'), ('phone', 'sms'), ('phone', 'voice')) as c(kind, channel)
+      where c.kind = l.kind and l.consents ->> c.channel = 'false'
+    ), barred as (
+      select id, 'all' as channel, address, hash, ${reasonOf(part`status`)} as reason, status as source, updated_at as since
+      from leaving where status = any(${[...BARRING_STATUSES]}::text[])
+    )
     insert into suppressions (property_id, id, channel, address, address_hash, reason, source, player_id, updated_at)
-    select ${property.id}::uuid, uuid_v7(), c.channel, c.address, c.hash, 'unsubscribed', 'refusal', p.id, (
-      select coalesce(max(r.occurred_at), p.updated_at) from consent_records r
-      where r.property_id = ${property.id} and r.player_id = p.id and r.channel = c.channel and not r.consent_given)
-    from jsonb_to_recordset(${leaving}::jsonb) as l(id uuid, email boolean, phone boolean)
-      join players p on p.property_id = ${property.id} and p.id = l.id
-      cross join lateral unnest(array['email', 'sms', 'voice'], array[p.email, p.phone, p.phone],
-        array[p.email_hash, p.phone_hash, p.phone_hash]) as c(channel, address, hash)
-    where p.consents ->> c.channel = 'false' and c.hash is not null
-      and case c.channel when 'email' then l.email else l.phone end
-    order by c.hash, c.channel
+    select ${property.id}::uuid, uuid_v7(), channel, address, hash, reason, source, id, since
+    from (select * from refused union all select * from barred) b
+    order by hash, channel
     on conflict (property_id, address_hash, channel, reason) where lifted_at is null do nothing
     returning ${WRITTEN}`;
   announceSuppressed(context, written);
+}
+
+/** A hold is lifted by whoever may write; a ban and a death by people alone. */
+function reasonOf(status: Fragment): Fragment {
+  return part`case ${status} when 'vip_hold' then 'manual' else 'banned' end`;
+}
+
+/** Lifts the suppressions of addresses that the player had while banned, deceased or on hold, which has ended. */
+export async function freeLeftAddresses(
+  { sql, property, call, emit }: Context,
+  playerId: string,
+): Promise<void> {
+  const lifted = await sql<{ id: string }[]>`
+    with clock as materialized (select now() as moment)
+    update suppressions s set lifted_at = clock.moment, lifted_by = ${call.actor.id}::uuid, updated_at = clock.moment
+    from clock
+    where s.property_id = ${property.id} and s.player_id = ${playerId} and s.lifted_at is null
+      and s.source = any(${[...BARRING_STATUSES]}::text[]) and s.reason in ('banned', 'manual') and s.channel = 'all'
+    returning s.id, s.channel, s.reason, s.campaign_id, s.player_id, s.lifted_at`;
+  for (const row of lifted) emit("player.suppression_lifted", row);
 }

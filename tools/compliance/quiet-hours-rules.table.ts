@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Form } from "#db/query/readable-table.ts";
 import { invalid } from "#runtime/faults.ts";
 import { afterChange, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
@@ -10,6 +11,10 @@ import { CHANNELS } from "./channels.ts";
 export const QUIET_ACTIONS = ["defer", "skip"] as const;
 
 const clock = (latest: RegExp, wants: string) => z.string().regex(latest, wants);
+const CLOCK_FORM: Form = {
+  fit: (text) => (/^\d{1,2}:\d{2}$/.test(text.trim()) ? text.trim().padStart(5, "0") : null),
+  wants: "HH:MM",
+};
 const hourly = /^([01]\d|2[0-3]):[0-5]\d$/;
 
 /** The place of a rule, in the columns of quiet_hours_rules and frequency_rules. */
@@ -50,11 +55,14 @@ const columns = {
       .default([0, 1, 2, 3, 4, 5, 6])
       .describe("Days of the week that are open at these hours; 0 is Sunday"),
   ),
-  open_local: writable(clock(hourly, "must be HH:MM").describe("HH:MM, such as 08:00")),
+  open_local: writable(clock(hourly, "must be HH:MM").describe("HH:MM, such as 08:00"), {
+    form: CLOCK_FORM,
+  }),
   close_local: writable(
     clock(/^(([01]\d|2[0-3]):[0-5]\d|24:00)$/, "must be HH:MM").describe(
       "HH:MM, such as 21:00, the closing time; 24:00 is midnight",
     ),
+    { form: CLOCK_FORM },
   ),
   action: writable(
     z.enum(QUIET_ACTIONS).default("defer").describe("Outside the hours: defer waits, skip drops the message"),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { HASH_FORM } from "#db/query/forms.ts";
 import { readable, timestamp } from "#runtime/operation/columns.ts";
 import { table } from "#runtime/operation/table.ts";
 
@@ -10,14 +11,18 @@ export default table({
   verbs: ["list", "get"],
   columns: {
     player_id: readable(z.uuid().nullable(), { concise: true }),
-    program: readable(z.string().nullable(), { concise: true }),
-    jurisdiction: readable(z.string().nullable(), { concise: true }),
+    program: readable(z.string().nullable(), { concise: true, vocabulary: true }),
+    jurisdiction: readable(z.string().nullable(), { concise: true, vocabulary: true }),
     starts_at: readable(timestamp(), { concise: true }),
     ends_at: readable(timestamp().nullable(), { concise: true }),
-    source: readable(z.string().nullable(), { concise: true }),
+    source: readable(z.string().nullable(), { concise: true, vocabulary: true }),
     external_ref: readable(z.string().nullable()),
-    identity_hash: readable(z.string().nullable(), { sql: "encode(identity_hash, 'hex')" }),
+    identity_hash: readable(z.string().nullable(), {
+      form: HASH_FORM,
+      sql: "encode(identity_hash, 'hex')",
+    }),
     address_hashes: readable(z.array(z.string()), {
+      form: HASH_FORM,
       sql: "array(select encode(hash, 'hex') from unnest(address_hashes) as hash)",
     }),
   },

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { HASH_FORM } from "#db/query/forms.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { createOnly, readable, timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
@@ -20,8 +21,12 @@ export const SUPPRESSION_REASONS = [
   "self_excluded",
   "import",
   "needs_review",
+  "banned",
 ] as const;
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number];
+
+/** The reason of an address whose record was banned or deceased when it let go of it. Only the service writes it. */
+const BANNED: SuppressionReason = "banned";
 
 /** Reasons that only the service writes, and nobody lifts. */
 export const PERMANENT_REASONS: readonly SuppressionReason[] = ["erased", "self_excluded"];
@@ -35,11 +40,12 @@ const columns = {
   reason: createOnly(z.enum(SUPPRESSION_REASONS).default("manual"), { concise: true }),
   source: createOnly(z.string().trim().min(1).max(200).nullish().describe("The origin of the suppression"), {
     concise: true,
+    vocabulary: true,
   }),
   expires_at: createOnly(timestamp().nullish().describe("When it ends. Default: it does not"), {
     concise: true,
   }),
-  address_hash: readable(z.string(), { sql: "encode(address_hash, 'hex')" }),
+  address_hash: readable(z.string(), { form: HASH_FORM, sql: "encode(address_hash, 'hex')" }),
   campaign_id: readable(z.uuid().nullable()),
   player_id: readable(z.uuid().nullable(), { concise: true }),
   lifted_at: readable(timestamp().nullable(), { concise: true }),
@@ -67,6 +73,7 @@ async function beforeWrite(
   if (PERMANENT_REASONS.includes(reason)) {
     throw invalid("reason", `cannot be ${reason} here; use data_deletion or create_self_exclusion`);
   }
+  if (reason === BANNED) throw invalid("reason", "cannot be banned here; use set_player_status");
   const listed = addressOf(property, channel, address);
   const [found] = await sql<{ active: boolean; late: boolean }[]>`
     with ended as (

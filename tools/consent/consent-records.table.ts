@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { HASH_FORM, IP_FORM } from "#db/query/forms.ts";
 import { readable, timestamp } from "#runtime/operation/columns.ts";
 import { type ColumnRules, table } from "#runtime/operation/table.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
@@ -23,22 +24,25 @@ export default table({
     action: readable(z.enum(CONSENT_ACTIONS), { concise: true }),
     consent_given: readable(z.boolean()),
     consent_level: readable(z.enum(CONSENT_LEVELS), { concise: true }),
-    purpose: readable(z.string()),
-    consent_source: text({ concise: true }),
+    purpose: readable(z.string(), { vocabulary: true }),
+    consent_source: text({ concise: true, vocabulary: true }),
     consent_text: text(),
-    consent_text_sha256: text(),
-    consent_version: text({ concise: true }),
-    collection_method: text(),
-    jurisdiction: text(),
-    ip_address: text(),
+    consent_text_sha256: text({ form: HASH_FORM }),
+    consent_version: text({ concise: true, vocabulary: true }),
+    collection_method: text({ vocabulary: true }),
+    jurisdiction: text({ vocabulary: true }),
+    ip_address: text({ form: IP_FORM }),
     user_agent: text(),
-    address_hash: readable(z.string().nullable(), { sql: "encode(address_hash, 'hex')" }),
+    address_hash: readable(z.string().nullable(), {
+      form: HASH_FORM,
+      sql: "encode(address_hash, 'hex')",
+    }),
     occurred_at: readable(timestamp(), { concise: true }),
     recorded_at: readable(timestamp()),
     expires_at: readable(timestamp().nullable(), { concise: true }),
     actor_type: readable(z.enum(["player", "user", "api_key", "system"]), { concise: true }),
     actor_id: readable(z.uuid().nullable()),
-    record_hash: readable(z.string(), { sql: "encode(record_hash, 'hex')" }),
+    record_hash: readable(z.string(), { form: HASH_FORM, sql: "encode(record_hash, 'hex')" }),
     // Not concise, as it is of other tables: occurred_at matters.
     created_at: readable(timestamp()),
   },

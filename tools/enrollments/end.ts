@@ -2,17 +2,7 @@ import { adHoc, type Fragment, sql } from "#db/sql.ts";
 import { emitMany } from "#runtime/funnel/outbox.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { EventName } from "#runtime/operation/events.ts";
-
-/** Reasons for an exit that a record beyond the journey gives. */
-export type ExitReason =
-  | "consent_revoked"
-  | "self_excluded"
-  | "erased"
-  | "banned"
-  | "deceased"
-  | "journey_archived"
-  | "manual"
-  | "workflow_changed";
+import type { ExitReason } from "./exit-reasons.ts";
 
 /**
  * Ends these enrollments, SQL over `journey_enrollments d`, counts them, and cancels messages that have not left. Answers

@@ -22,6 +22,7 @@ export default table({
         .string()
         .regex(new RegExp(`^${EVENT_NAME}$`), EVENT_NAME_WORDS)
         .describe('What happened, such as "deposit" or "Hotel Stay"'),
+      { vocabulary: true },
     ),
     occurred_at: createOnly(pastTime().describe("When it happened. Default: now")),
     properties: createOnly(
@@ -30,7 +31,9 @@ export default table({
         .default({})
         .describe('More about it, such as {"amount": 250}; 8 KB at most'),
     ),
-    source: createOnly(z.string().trim().min(1).max(100).nullish().describe("The system that reports it")),
+    source: createOnly(z.string().trim().min(1).max(100).nullish().describe("The system that reports it"), {
+      vocabulary: true,
+    }),
     external_id: createOnly(
       z
         .string()

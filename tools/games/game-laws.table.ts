@@ -4,6 +4,7 @@ import { afterChange, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { changeWords } from "#runtime/operation/record-words.ts";
 import { type Change, table, type Values } from "#runtime/operation/table.ts";
+import { COUNTRY_FORM, STATE_FORM } from "#tools/people/places.ts";
 import { LAW_KINDS } from "./law/law.ts";
 
 const columns = {
@@ -20,6 +21,7 @@ const columns = {
       .regex(/^[A-Z]{2}$/, "must be an ISO 3166 code, such as US")
       .nullish()
       .describe("ISO 3166. Default: everywhere"),
+    { form: COUNTRY_FORM },
   ),
   state: writable(
     z
@@ -27,6 +29,7 @@ const columns = {
       .regex(/^[A-Z0-9]{1,3}$/, "must be a state's code, such as FL")
       .nullish()
       .describe("Such as FL; only with country"),
+    { form: STATE_FORM },
   ),
   amount: writable(z.number().min(0).max(1_000_000_000).nullish().describe("In dollars")),
   source_note: writable(

@@ -16,7 +16,7 @@ export default table({
     journey_id: readable(z.uuid().nullable()),
     title: readable(z.string(), { concise: true }),
     body: readable(z.string()),
-    category: readable(z.string().nullable()),
+    category: readable(z.string().nullable(), { vocabulary: true }),
     image_url: readable(z.string().nullable()),
     cta_label: readable(z.string().nullable()),
     cta_url: readable(z.string().nullable()),

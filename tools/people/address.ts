@@ -1,10 +1,10 @@
 import { createHash, createHmac, createSecretKey, type KeyObject } from "node:crypto";
 import { domainToASCII } from "node:url";
 import { type CountryCode, isSupportedCountry, parsePhoneNumberFromString } from "libphonenumber-js/min";
+import { formOfValues } from "#db/query/forms.ts";
 import type { Form } from "#db/query/readable-table.ts";
 import { type Fragment, sql } from "#db/sql.ts";
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
-import { formOfValues } from "#runtime/operation/columns.ts";
 
 /** How filters compare emails: as they are stored. */
 export const EMAIL_FORM: Form = {

@@ -3,12 +3,12 @@ import { NEWEST_FIRST, parseOrder } from "#db/query/parse.ts";
 import type { ReadableTable } from "#db/query/readable-table.ts";
 import { orderSql } from "#db/query/to-sql.ts";
 import { type Fragment, identifier, join, raw, sql } from "#db/sql.ts";
-import { cellSql, csvLine, safeCellSql } from "#db/stream/csv.ts";
+import { cellSql, clearNumberSql, csvLine, safeCellSql } from "#db/stream/csv.ts";
 import type { ExportSource } from "#db/stream/export.ts";
 import { invalid } from "#runtime/faults.ts";
 import { readableOf } from "#runtime/operation/columns.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
-import type { CustomFields } from "#tools/custom-fields/values.ts";
+import type { CustomFields, CustomType } from "#tools/custom-fields/values.ts";
 import players from "./players.table.ts";
 
 /** The columns and the rows of an export, both checked. */
@@ -72,11 +72,17 @@ function chosen(columns: readonly Column[], fields: readonly string[]): readonly
   });
 }
 
+const CELLS: Partial<Record<CustomType, (text: Fragment) => Fragment>> = {
+  text: safeCellSql,
+  enum: safeCellSql,
+  number: clearNumberSql,
+};
+
 /** One column a field. Lists are written as JSON, which an import reads whatever the texts contain. */
 function customColumns(fields: CustomFields): Column[] {
   return [...fields.values()].map(({ key, type }) => {
     const text = sql`(p.custom ->> ${key}::text)`;
-    return { name: `custom.${key}`, cell: type === "text" || type === "enum" ? safeCellSql(text) : text };
+    return { name: `custom.${key}`, cell: CELLS[type]?.(text) ?? text };
   });
 }
 

@@ -1,7 +1,8 @@
-import { type Fragment, sql } from "#db/sql.ts";
+import { cast, type Fragment, sql } from "#db/sql.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
+import { barOf } from "#tools/people/bars.ts";
 import { identityHash } from "#tools/people/identity.ts";
 import { FREE_STATUSES, type PlayerStatus } from "#tools/people/statuses.ts";
 
@@ -54,19 +55,25 @@ export async function matchLists(
   return row!;
 }
 
-/** As `matchLists`, and the player whom a merged record with this player_id means, in one statement. */
+interface PersonMatches extends ListMatches {
+  merged_into: string | null;
+  /** The status of a deleted record with this player_id, which only people lift. */
+  barred: "banned" | "deceased" | null;
+}
+
+/** As `matchLists`, with the records that had this player_id, in one statement. */
 export async function matchPerson(
   context: Context,
   playerId: string | undefined,
   values: PlayerValues,
   current: PlayerValues | null,
-): Promise<ListMatches & { merged_into: string | null }> {
+): Promise<PersonMatches> {
   const merged = sql`
     select merged_into from players
     where property_id = ${context.property.id} and player_id = ${playerId ?? null}::text and merged_into is not null
     limit 1`;
-  const [row] = await context.sql<(ListMatches & { merged_into: string | null })[]>`
-    select (${merged}) as merged_into, l.erased, l.excluded
+  const [row] = await context.sql<PersonMatches[]>`
+    select (${merged}) as merged_into, (${barOf(context, cast(playerId ?? null, "text"))}) as barred, l.erased, l.excluded
     from (${listMatches(context, values, current)}) l`;
   return row!;
 }

@@ -5,7 +5,12 @@ import { pastTime, readable, timestamp, writable } from "#runtime/operation/colu
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, type RowOf, table } from "#runtime/operation/table.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
-import { barLeftAddresses, type Leaving } from "#tools/compliance/left-addresses.ts";
+import {
+  barLeftAddresses,
+  freeLeftAddresses,
+  isBarring,
+  type Leaving,
+} from "#tools/compliance/left-addresses.ts";
 import { suppressAddressesOf } from "#tools/compliance/self-exclusion.ts";
 import customFields from "#tools/custom-fields/custom-fields.table.ts";
 import { formOfField, mergedCustom, unknownKey } from "#tools/custom-fields/values.ts";
@@ -63,7 +68,7 @@ const columns = {
   ),
   created_at: readable(timestamp(), { concise: true }),
   lifetime_theo: writable(amount().describe("Theoretical win so far")),
-  timezone: writable(text("timezone").describe("IANA time zone")),
+  timezone: writable(text("timezone").describe("IANA time zone"), { vocabulary: true }),
   state: writable(text("state").describe("Such as NV; Nevada becomes NV"), {
     vocabulary: true,
     form: STATE_FORM,
@@ -76,7 +81,7 @@ const columns = {
   birth_date: writable(z.iso.date().nullish()),
   language: writable(text("language").describe("BCP 47, such as en-US"), { form: LANGUAGE_FORM }),
   phone_e164: readable(z.string().nullable(), { sql: "phone", form: PHONE_FORM }),
-  phone_type: writable(text("phone_type").describe("Such as mobile or landline")),
+  phone_type: writable(text("phone_type").describe("Such as mobile or landline"), { vocabulary: true }),
   email_status: readable(z.enum(EMAIL_STATUSES)),
   email_validated_at: readable(timestamp().nullable()),
   consents: readable(z.record(z.string(), z.unknown()).describe("Channel to true or false"), {
@@ -158,6 +163,7 @@ async function beforeWrite(
   if (current?.status === "erased")
     throw new Fault("conflict", { message: "This player's data was erased." });
   checkStatus(input.status, verb === "create" ? undefined : current?.status);
+  checkNumber(context, input.player_id, current);
   checkFields(context, input);
   const values: PlayerValues = { ...input };
   if (input.custom !== undefined) {
@@ -176,15 +182,17 @@ async function beforeWrite(
   else askAboutNewTexts(context, values);
   await checkPerson(context, input.player_id, values, current);
   if (current) await barLeftAddresses(context, leavingOf(values, current));
+  if (current?.status === "vip_hold" && values.status && values.status !== "vip_hold") {
+    await freeLeftAddresses(context, current.id);
+  }
   return values;
 }
 
-/** The addresses that the new values take from a player who has refused a channel. */
+/** The addresses that the new values take from a record with a bar. */
 function leavingOf(values: PlayerValues, current: Player): Leaving[] {
   const leaves = (name: "email" | "phone") => values[name] !== undefined && values[name] !== current[name];
   const leaving = { id: current.id, email: leaves("email"), phone: leaves("phone") };
-  const hasRefused = Object.values(current.consents).includes(false);
-  return hasRefused && (leaving.email || leaving.phone) ? [leaving] : [];
+  return isBarring(current) && (leaving.email || leaving.phone) ? [leaving] : [];
 }
 
 /** Country, state and language of `input` in their stored form. Throws `invalid`: quiet hours go by the place. */
@@ -227,6 +235,7 @@ async function checkPerson(
   const isPerson = PERSON.some((name) => values[name] !== undefined);
   if (playerId === undefined && !isPerson) return;
   const found = await matchPerson(context, playerId, { ...current, ...values }, current);
+  if (found.barred !== null && current?.status !== "self_excluded") values.status = found.barred;
   if (found.merged_into !== null && found.merged_into !== current?.id) {
     throw new Fault("conflict", {
       message: `The player_id ${JSON.stringify(playerId)} was merged: it means the player ${found.merged_into}.`,
@@ -238,7 +247,19 @@ async function checkPerson(
       message: "The data of a person with this address was erased; the address must not be stored again.",
     });
   }
-  if (found.excluded && current?.status !== "deceased") values.status = "self_excluded";
+  if (found.excluded && values.status !== "deceased" && current?.status !== "deceased") {
+    values.status = "self_excluded";
+  }
+}
+
+/** The number of a banned player means that person: with another number a new record would be none of theirs. */
+function checkNumber({ call }: Context, playerId: string | undefined, current: Player | null): void {
+  if (!current || playerId === undefined || playerId === current.player_id) return;
+  if (current.status !== "banned" && current.status !== "deceased") return;
+  if (call.actor.type === "user" || call.actor.type === "system") return;
+  throw new Fault("conflict", {
+    message: `The player is ${current.status}. Only a signed-in admin or manager can change the player_id.`,
+  });
 }
 
 function checkFields({ now }: Context, input: Change<typeof columns>["input"]): void {

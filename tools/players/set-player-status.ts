@@ -5,8 +5,10 @@ import { changedFields, lockRow } from "#runtime/operation/crud.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { update } from "#runtime/operation/rows.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
+import { freeLeftAddresses } from "#tools/compliance/left-addresses.ts";
 import { stopSends } from "#tools/compliance/sends-under-way.ts";
 import { endFor } from "#tools/enrollments/end.ts";
+import { liftDeletedBars } from "#tools/people/bars.ts";
 import { FREE_STATUSES } from "#tools/people/statuses.ts";
 import { playerWords } from "#tools/people/words.ts";
 import players from "./players.table.ts";
@@ -55,6 +57,10 @@ export default tool({
       await stopSends(context, [playerId], CHANNELS, status);
       await endFor(context, [playerId], status);
     }
+    if (lifts || (before === "vip_hold" && FREE_STATUSES.includes(status) && status !== before)) {
+      await freeLeftAddresses(context, playerId);
+    }
+    if (lifts) await liftDeletedBars(context, current.player_id, status);
     const row = await update(context, players, playerId, { status });
     emit("player.updated", row, changedFields(current, row));
     audit({ entity: "players", entityId: playerId, diff: { status: before, ...(reason && { reason }) } });

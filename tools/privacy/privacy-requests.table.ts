@@ -13,6 +13,7 @@ const columns = {
   status: writable(z.enum(REQUEST_STATUSES).default("received").describe("completed and rejected are final")),
   regulation: createOnly(
     z.string().trim().min(1).max(40).default("gdpr").describe("One of the property's privacy_deadlines"),
+    { vocabulary: true },
   ),
   received_at: createOnly(pastTime().optional().describe("Default: now")),
   due_at: readable(timestamp()),

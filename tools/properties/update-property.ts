@@ -10,6 +10,14 @@ import { given, PropertyView, propertyColumns, settings } from "./property.ts";
 
 const optional = z.object(settings).partial().shape;
 
+/** Settings that messages show: an approved campaign is another one with others. */
+const IN_MESSAGES: ReadonlySet<string> = new Set([
+  ...["name", "legal_name", "postal_address", "responsible_gaming_footer", "privacy_policy_url"],
+  ...["sms_opt_out_text", "from_email", "from_name"],
+]);
+const PAUSES =
+  "Campaigns that were approved with other names, senders or footers pause when they fire. Approve them again: schedule them anew, or resume them.";
+
 export default tool({
   name: "update_property",
   title: "Change the property's settings",
@@ -24,13 +32,15 @@ export default tool({
   input: { propertyId: z.uuid(), name: z.string().trim().min(1).max(200).optional(), ...optional },
   output: PropertyView,
   faults: ["invalid"],
-  async handler({ sql, property, call, audit, ask }, { propertyId: _, ...input }) {
+  async handler({ sql, property, call, audit, ask, warn }, { propertyId: _, ...input }) {
     refuseAgents(call, input.agent_confirmation);
     refuseUnlessAdmin(call, property.id, input);
     const changes = given(input);
     if (Object.keys(changes).length === 0) throw invalid("body", "names no setting to change");
     const sentence = `These settings hold for every message of ${JSON.stringify(property.name)}: ${fieldWords(changes)}.`;
-    ask?.({ sentences: () => [sentence] });
+    const shown = Object.keys(changes).filter((name) => IN_MESSAGES.has(name));
+    ask?.({ sentences: () => [sentence, ...(shown.length > 0 ? [PAUSES] : [])] });
+    if (shown.length > 0) warn?.(PAUSES);
     const [row] = await sql<PropertyView[]>`
       update properties set ${assignments(changes)}, updated_at = now()
       where id = ${property.id} returning ${propertyColumns()}`;

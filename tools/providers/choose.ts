@@ -75,7 +75,7 @@ export async function carrierOf(
   { sql, property }: Tenant,
   channel: SendingChannel,
   named: string | null,
-): Promise<object | null> {
+): Promise<{ name: string; kind: string; from_address: string | null } | null> {
   const found = await sql<{ name: string; kind: string; from_address: string | null; sends: boolean }[]>`
     select name, kind, from_address, is_active and allows_gaming as sends from message_providers
     where property_id = ${property.id} and deleted_at is null and channel = ${channel}

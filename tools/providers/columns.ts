@@ -70,6 +70,7 @@ export const columns = {
       .nullable()
       .optional()
       .describe("Of unit_price, such as USD"),
+    { vocabulary: true },
   ),
   allows_gaming: writable(
     z

@@ -1,6 +1,6 @@
-import { raw } from "#db/sql.ts";
+import { type KnownValues, knownValues, knownValuesSql, nothingHas } from "#db/query/known-values.ts";
+import { raw, sql } from "#db/sql.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
-import { nobodyHas } from "#runtime/operation/lists.ts";
 import { COUNTRY_FORM, STATE_FORM } from "#tools/people/places.ts";
 import type { Condition, Group } from "./rules/compile.ts";
 
@@ -15,10 +15,6 @@ const VOCABULARY: Readonly<Record<string, (text: string, home: string) => string
   country: COUNTRY_FORM.fit,
 };
 
-/** The most values that are named, and the players whose values are looked at. */
-const MOST_VALUES = 30;
-const LOOKED_AT = 20_000;
-
 /** Sentences on rules that match nobody: the values that no player has, and the values that there are. */
 export async function whyNobody(context: Tenant, rules: Partial<Group>): Promise<string[]> {
   const said: string[] = [];
@@ -27,8 +23,8 @@ export async function whyNobody(context: Tenant, rules: Partial<Group>): Promise
       .flat()
       .map((one) => VOCABULARY[field]!(String(one), context.property.default_country));
     const known = await valuesOf(context, field);
-    const missing = stored.filter((one) => one !== null && !known.includes(one));
-    said.push(...missing.map((one) => nobodyHas(field, String(one), known)));
+    const missing = stored.filter((one) => one !== null && !known.values.includes(one));
+    said.push(...missing.map((one) => nothingHas(field, String(one), known)));
   }
   return [...new Set(said)];
 }
@@ -40,12 +36,9 @@ function conditionsIn({ conditions = [], groups = [] }: Partial<Group>): Conditi
   return [...own, ...groups.flatMap(conditionsIn)];
 }
 
-async function valuesOf({ sql, property }: Tenant, column: string): Promise<string[]> {
+async function valuesOf({ sql: transaction, property }: Tenant, column: string): Promise<KnownValues> {
   const value = raw(column === "tags" ? "unnest(tags)" : column);
-  const rows = await sql<{ value: string }[]>`
-    select distinct value from (
-      select ${value} as value from players
-      where property_id = ${property.id} and deleted_at is null limit ${LOOKED_AT}::int) looked
-    where value is not null order by value limit ${MOST_VALUES}::int`;
-  return rows.map(({ value }) => value);
+  const players = sql`players where property_id = ${property.id}::uuid and deleted_at is null`;
+  const rows = await transaction<{ value: string; looked: number }[]>`${knownValuesSql(value, players)}`;
+  return knownValues(rows.map(({ value: known, looked }) => [known, looked]));
 }

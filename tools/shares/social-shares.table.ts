@@ -12,6 +12,7 @@ export default table({
     player_id: createOnly(z.uuid().describe("The player's id, from list_players")),
     network: createOnly(
       z.string().trim().min(1).max(60).toLowerCase().describe("The network, such as facebook, x or whatsapp"),
+      { vocabulary: true },
     ),
     content_type: createOnly(z.enum(["game", "offer", "campaign"]).describe("The kind of the shared thing")),
     content_id: createOnly(z.string().trim().min(1).max(200).nullish().describe("Its id")),

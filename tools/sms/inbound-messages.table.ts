@@ -14,14 +14,16 @@ export default table({
   verbs: ["list", "get"],
   columns: {
     channel: readable(z.enum(["sms"])),
-    provider: readable(z.string()),
+    provider: readable(z.string(), { vocabulary: true }),
     provider_message_id: readable(z.string()),
     player_id: readable(z.uuid().nullable(), { concise: true }),
     sender: readable(z.string().nullable(), { concise: true, form: RECIPIENT_FORM }),
     recipient: readable(z.string(), { form: RECIPIENT_FORM }),
     text: readable(z.string().nullable(), { concise: true }),
     action: readable(z.enum(INBOUND_ACTIONS), { concise: true }),
-    matched: readable(z.string().nullable().describe("The keyword that decided the action")),
+    matched: readable(z.string().nullable().describe("The keyword that decided the action"), {
+      vocabulary: true,
+    }),
     needs_review: readable(z.boolean(), { concise: true }),
     review_decision: readable(z.enum(["revoke", "release"]).nullable(), { concise: true }),
     reviewed_at: readable(timestamp().nullable()),

@@ -21,7 +21,9 @@ const columns = {
       .default("message")
       .describe("The message equals the text, begins with it, or contains it anywhere, word by word"),
   ),
-  language: writable(z.string().trim().min(2).max(20).nullish().describe("BCP 47, such as es")),
+  language: writable(z.string().trim().min(2).max(20).nullish().describe("BCP 47, such as es"), {
+    vocabulary: true,
+  }),
   note: writable(z.string().trim().min(1).max(500).nullish()),
 };
 

@@ -39,7 +39,7 @@ const columns = {
       .describe(
         "The recipient's fields in the template, also those with a default; null for a template of an older version",
       ),
-    { concise: true },
+    { concise: true, vocabulary: true },
   ),
   version: readable(z.int(), { concise: true }),
 };

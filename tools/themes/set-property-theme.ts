@@ -17,6 +17,7 @@ export default tool({
   scope: "write",
   effect: "change",
   asks: true,
+  shapesMessages: true,
   access: "manager",
   input: { ...z.object(settings).partial().shape, light: colors("by day"), dark: colors("of dark mode") },
   output: Theme,

@@ -1,12 +1,14 @@
 import { z } from "zod";
+import { formOfValues } from "#db/query/forms.ts";
 import { readable, timestamp } from "#runtime/operation/columns.ts";
-import { table } from "#runtime/operation/table.ts";
+import { type ColumnRules, table } from "#runtime/operation/table.ts";
 import { type CallOutcome, OUTCOMES } from "#tools/voice/engine/outcomes.ts";
 import { TranscriptLine } from "#tools/voice/engine/transcript.ts";
+import { PERSONAS } from "#tools/voice/simulator/personas.ts";
 
 export const CALL_STATUSES = ["queued", "ringing", "in_progress", "ended", "unknown"] as const;
 
-const text = () => readable(z.string().nullable());
+const text = (rules?: ColumnRules) => readable(z.string().nullable(), rules);
 
 export default table({
   name: "voice_calls",
@@ -18,12 +20,13 @@ export default table({
     send_id: readable(z.uuid().describe("Of campaign_sends"), { concise: true }),
     campaign_id: readable(z.uuid().nullable().describe("null: a test"), { concise: true }),
     player_id: readable(z.uuid().nullable(), { concise: true }),
-    provider: readable(z.string(), { concise: true }),
+    provider: readable(z.string(), { concise: true, vocabulary: true }),
     provider_id: readable(z.uuid().nullable()),
     provider_call_id: text(),
     simulated: readable(z.boolean().describe("true: nobody was called"), { concise: true }),
     persona: readable(z.string().nullable().describe("The made-up person of a simulated call"), {
       concise: true,
+      form: formOfValues(Object.keys(PERSONAS)),
     }),
     status: readable(
       z
@@ -56,8 +59,8 @@ export default table({
     seconds: readable(z.int().nullable().describe("From the answer to the end"), { concise: true }),
     transcript: readable(z.array(TranscriptLine)),
     cost: readable(z.number().nullable().describe("null: unknown, or a simulated call")),
-    cost_currency: text(),
-    error_code: text(),
+    cost_currency: text({ vocabulary: true }),
+    error_code: text({ vocabulary: true }),
     error_message: text(),
   },
 });

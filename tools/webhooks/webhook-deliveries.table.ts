@@ -1,5 +1,7 @@
 import { z } from "zod";
+import { formOfValues } from "#db/query/forms.ts";
 import { readable, timestamp } from "#runtime/operation/columns.ts";
+import { EVENT_NAMES } from "#runtime/operation/events.ts";
 import { table } from "#runtime/operation/table.ts";
 
 const Attempt = z.object({
@@ -22,7 +24,7 @@ export default table({
   verbs: ["list", "get"],
   columns: {
     event_id: readable(z.uuid().describe("The body's id without evt_"), { concise: true }),
-    event_type: readable(z.string(), { concise: true }),
+    event_type: readable(z.string(), { concise: true, form: formOfValues(EVENT_NAMES) }),
     endpoint_id: readable(z.uuid(), { concise: true }),
     status: readable(
       z

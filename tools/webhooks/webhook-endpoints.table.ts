@@ -1,10 +1,11 @@
 import { z } from "zod";
 import { didYouMean } from "#db/nearest.ts";
+import { formOfValues } from "#db/query/forms.ts";
 import { invalid } from "#runtime/faults.ts";
 import { refuseUrl } from "#runtime/network/public-address.ts";
 import { readable, timestamp, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { EVENT_NAMES, EVENTS, isSubscribable } from "#runtime/operation/events.ts";
+import { SUBSCRIPTIONS } from "#runtime/operation/events.ts";
 import { table } from "#runtime/operation/table.ts";
 import { newSigningSecret } from "#runtime/secrets/signature.ts";
 import { enqueueDelivery } from "./endpoint.ts";
@@ -26,13 +27,16 @@ export default table({
         .min(1)
         .max(MOST_EVENTS)
         .describe('Event names such as "player.created"; "player.*" and "*" stand for many'),
+      { form: formOfValues(SUBSCRIPTIONS) },
     ),
     is_active: writable(z.boolean().default(true).describe("true again clears disabled_reason")),
     description: writable(z.string().max(500).nullable().default(null)),
     include_pii: writable(
       z.boolean().default(false).describe("Also send names, addresses, birth dates and custom fields"),
     ),
-    disabled_reason: readable(z.string().nullable().describe("The reason why the service switched it off")),
+    disabled_reason: readable(z.string().nullable().describe("The reason why the service switched it off"), {
+      vocabulary: true,
+    }),
     failing_since: readable(timestamp().nullable().describe("The first failure since the last success")),
   },
   effects: { delete: "destroy" },
@@ -75,12 +79,13 @@ function checkUrl({ config }: Context, url: string): void {
 
 function knownEvents(names: string[]): string[] {
   const events = [...new Set(names)];
-  const unknown = events.filter((name) => !isSubscribable(name));
+  const unknown = events.filter((name) => !SUBSCRIPTIONS.includes(name));
   if (unknown.length === 0) return events;
-  const groups = Object.keys(EVENTS).map((category) => `${category}.*`);
-  const allowed = ["*", ...groups, ...EVENT_NAMES];
-  const near = didYouMean(unknown[0]!, allowed).replace("?", "");
-  throw invalid("events", `${quoted(unknown)} cannot be subscribed${near}. Allowed: ${allowed.join(", ")}.`);
+  const near = didYouMean(unknown[0]!, SUBSCRIPTIONS).replace("?", "");
+  throw invalid(
+    "events",
+    `${quoted(unknown)} cannot be subscribed${near}. Allowed: ${SUBSCRIPTIONS.join(", ")}.`,
+  );
 }
 
 function quoted(names: string[]): string {

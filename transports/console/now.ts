@@ -16,6 +16,7 @@ interface SendingState {
   since: string | null;
   reason: string | null;
   campaigns: number;
+  service: "open" | "held" | "off";
 }
 
 /** The first page: what sends, waits and failed, the journeys, the imports, and the health of providers and webhooks. */
@@ -34,7 +35,7 @@ export async function nowPage(desk: Desk): Promise<Response> {
   const noJourney = html`<p>${say().now.noJourneyRuns}</p>${firstStep(desk, "/console/journeys/new", say().now.startFromUsualOne)}`;
   const noImport = html`<p>${say().now.noFileWasImportedYet}</p>${firstStep(desk, "/console/imports/new", say().general.importPlayers)}`;
   const live = "/console/live?list=campaigns&list=journeys&list=import_jobs";
-  const content = html`${pauseNote(desk, state)}${players.rows.length === 0 ? firstSteps(desk) : ""}<div class="live" id="live" data-live="${live}">
+  const content = html`${serviceNote(state)}${pauseNote(desk, state)}${players.rows.length === 0 ? firstSteps(desk) : ""}<div class="live" id="live" data-live="${live}">
 <h2>${say().now.campaignsUnderWay}</h2>${tableOf(say().now.campaignsUnderWay, [say().general.campaign, say().general.channel, say().general.status, say().general.why, say().general.starts], campaigns.rows.map(campaignRow(timezone)), none)}
 <h2>${say().general.journeys}</h2>${tableOf(say().general.journeys, [say().general.journey, say().general.status, say().general.why, numbers(say().general.version)], journeys.rows.map(journeyRow(timezone)), noJourney)}
 <h2>${say().now.latestImports}</h2>${importsTable(imports.rows, timezone, noImport)}
@@ -68,6 +69,13 @@ function pauseAll(desk: Desk): Html {
       content: html`${input(filled, { name: "reason", label: say().general.why, most: 500 })}<button class="grave">${say().now.pauseAllSending}</button>`,
     },
   )}</div></details>`;
+}
+
+/** The operator's reasons why nothing goes out. */
+function serviceNote({ service }: SendingState): Html | "" {
+  if (service === "open") return "";
+  const words = service === "held" ? say().now.sendingIsHeld : say().now.sendingIsOff;
+  return html`<div class="note" role="status"><p><b>${say().now.nothingGoesOut}</b> ${words}</p></div>`;
 }
 
 function pauseNote(desk: Desk, { paused, since, reason, campaigns }: SendingState): Html | "" {

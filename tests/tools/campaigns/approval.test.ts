@@ -4,6 +4,7 @@ import { changesSince } from "#tools/approvals/approval.ts";
 import { APPROVED_COLUMNS } from "#tools/campaigns/approval/approve.ts";
 import campaigns from "#tools/campaigns/campaigns.table.ts";
 import { CATALOG } from "#tools/catalog.ts";
+import { DEFAULT_THEME } from "#tools/themes/theme.ts";
 import { onceOverMcp } from "../../support/operation-calls.ts";
 import { newScenario, type Scenario } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
@@ -64,6 +65,13 @@ type Approved = Awaited<ReturnType<typeof approved>>;
 
 const agent = (name: string, input: Fields) =>
   onceOverMcp(service, CATALOG.operations.get(name)!, input, { "X-Api-Key": key });
+
+/** The headers of a signed-in manager of the property. */
+async function managerOf(propertyId: string) {
+  const { id, token } = await service.signIn({ role: null });
+  await service.call("grant_membership", { user_id: id, property_id: propertyId, role: "manager" });
+  return { Authorization: `Bearer ${token}`, "X-Api-Key": null, "X-Property-Id": propertyId };
+}
 
 /** The time has come. */
 async function fire(id: string): Promise<void> {
@@ -240,6 +248,28 @@ describe("an agent that changes what was approved", () => {
     },
   );
 
+  test("is asked first about another look of the mails, in the name of a manager", async () => {
+    const made = await approved();
+    const manager = await managerOf(scenario.id);
+    const operation = CATALOG.operations.get("set_property_theme")!;
+    const asked = await onceOverMcp(service, operation, { name: "Evil" }, manager);
+    expect(asked.data.message).toMatch(/This changes what \d+ people \(\d+ in the audience\) get on /);
+    expect(asked.data.message).toContain("the look of the property's mails");
+    const { confirm_token } = asked.data;
+    const done = await onceOverMcp(service, operation, { name: "Evil", confirm_token }, manager);
+    expect(done.isError, JSON.stringify(done.data)).toBe(false);
+    await fire(made.id);
+    expect(await scenario.tally(made.id)).toEqual({ sent: 4 });
+  });
+
+  test("is told what waits for another footer, in the name of a manager", async () => {
+    await approved();
+    const operation = CATALOG.operations.get("update_property")!;
+    const input = { propertyId: scenario.id, legal_name: "Evil" };
+    const asked = await onceOverMcp(service, operation, input, await managerOf(scenario.id));
+    expect(asked.data.message).toContain("pause when they fire");
+  });
+
   test("is not asked about what reaches nobody in another way", async () => {
     const { id, gold } = await approved();
     for (const [name, input] of [
@@ -304,6 +334,51 @@ describe("what differs from the approval when the time comes", () => {
       status: "paused",
       status_reason: "changed since it was approved: the property's clock, by which its hour goes",
     });
+  });
+
+  test.each([
+    ["from_email", "evil@example.com", "the property's default sender"],
+    ["from_name", "Somebody else", "the property's default sender"],
+    ["responsible_gaming_footer", "Play all night", "the property's names and footer"],
+    ["legal_name", "Another casino", "the property's names and footer"],
+    ["privacy_policy_url", "https://evil.example", "the property's names and footer"],
+  ])("pauses it when the property has another %s", async (setting, value, said) => {
+    const { id } = await approved();
+    await scenario.call("update_property", { propertyId: scenario.id, [setting]: value });
+    await fire(id);
+    expect(await scenario.get(id)).toMatchObject({
+      status: "paused",
+      status_reason: `changed since it was approved: ${said}`,
+    });
+  });
+
+  test("does not pause it for a sender that it does not use, nor for a setting that no message shows", async () => {
+    const { id } = await approved({ from_email: "club@example.com", from_name: "The club" });
+    const settings = { from_email: "other@example.com", from_name: "Other", help_text: "Call us" };
+    await scenario.call("update_property", { propertyId: scenario.id, ...settings });
+    await fire(id);
+    expect(await scenario.tally(id)).toEqual({ sent: 4 });
+  });
+
+  test("does not pause it for another look that a program has given the property, which approves that", async () => {
+    const { id } = await approved();
+    const { approved: before } = await scenario.get(id);
+    await scenario.call("set_property_theme", { name: "Other casino" });
+    expect((await scenario.get(id)).approved.content_hash).not.toBe(before.content_hash);
+    await fire(id);
+    expect(await scenario.tally(id)).toEqual({ sent: 4 });
+  });
+
+  test("pauses it when the look was changed behind the service's back", async () => {
+    const made = await approved();
+    await scenario.query(
+      (sql) => sql`insert into property_theme (property_id, name, light, dark)
+        values (${scenario.id}, 'Evil', ${DEFAULT_THEME.light as never}::jsonb, ${DEFAULT_THEME.dark as never}::jsonb) returning 1`,
+    );
+    await fire(made.id);
+    expect((await scenario.get(made.id)).status_reason).toBe(
+      "changed since it was approved: the look of the property's mails",
+    );
   });
 
   test("pauses it when the audience has grown further than the property allows, and says so", async () => {

@@ -236,6 +236,32 @@ test("what was exported comes in again as it was, and goes out as the same file"
   expect(await values(to)).toEqual(await values(from));
 });
 
+test("numbers of three decimals have one reading in a file that shows no other number", async () => {
+  const fields = ["player_id", "adt", "coin_in", "custom.points"];
+  const players = [
+    { player_id: "N1", adt: 1.234, coin_in: 5.125, custom: { points: 999.999 } },
+    { player_id: "N2", adt: -12.345, coin_in: 1, custom: { points: 0.125 } },
+  ];
+  const from = await tenantWith(players, customFields);
+  const to = await tenantWith([], customFields);
+  const key = (tenant: Tenant) => ({ "X-Api-Key": tenant.key });
+  const file = async (tenant: Tenant) => {
+    const input = { property_id: tenant.id, fields, order: "player_id.asc" };
+    return (await service.post("/api/functions/export-players", input, key(tenant))).text;
+  };
+  const first = await file(from);
+  expect(first).toContain("N1,1.2340,5.1250,999.9990\n");
+  const listed = "/api/players?select=player_id,adt,coin_in,custom&order=player_id";
+  const asCsv = await service.get(listed, { ...key(from), Accept: "text/csv" });
+  expect(asCsv.text).toContain("N1,1.2340,5.1250,");
+  const job = await service.post("/api/import_jobs", { type: "player_import", csv: first }, key(to));
+  await service.idle();
+  const done = await service.get(`/api/import_jobs/${job.body.id}`, key(to));
+  expect(done.body).toMatchObject({ status: "completed", succeeded: 2, failed: 0 });
+  expect((await service.get(listed, key(to))).body).toEqual((await service.get(listed, key(from))).body);
+  expect(await file(to)).toBe(first);
+});
+
 test("a segment, conditions, both, and a limit choose who is exported, newest first", async () => {
   const tenant = await service.newTenant();
   const key = { "X-Api-Key": tenant.key };

@@ -18,11 +18,12 @@ import {
 } from "#tools/approvals/approval.ts";
 import { listFacts } from "#tools/approvals/segment-facts.ts";
 import { type Campaign, changeStatus, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
-import { templatesOf } from "#tools/campaigns/content/content.ts";
+import { propertyVariables, templatesOf } from "#tools/campaigns/content/content.ts";
 import { countPlayers, hasAudience, referencesOf } from "#tools/campaigns/planning/audience.ts";
 import { estimatedCost, volumeOf } from "#tools/campaigns/preflight/cost.ts";
 import { checkReadiness } from "#tools/campaigns/preflight/readiness.ts";
 import { carrierOf } from "#tools/providers/choose.ts";
+import { themeOf } from "#tools/themes/theme.ts";
 
 /** A confirmed operation counts the audience again, which is linear in it. */
 export const CONFIRMED_DEADLINE_MS = 15_000;
@@ -192,13 +193,15 @@ export const templateKey = (id: string) => `template ${id}`;
 /** The prints of all that a campaign sends. Once it has started its audience is fixed, and is left out. */
 export async function campaignPrints(context: Tenant, campaign: Campaign): Promise<Prints> {
   const part = (name: keyof Approvable): Fields => columnsOf(campaign, APPROVED_COLUMNS[name]);
+  const carrier = await carrierOf(context, sendingChannel(campaign), campaign.provider_id);
+  const house = await houseFields(context, campaign, carrier);
   const { audience, ...prints } = printsOf({
-    content: { ...part("content"), ...(await templateFields(context, campaign)) },
+    content: { ...part("content"), ...house, ...(await templateFields(context, campaign)) },
     audience: { ...part("audience"), ...(await segmentFields(context, campaign)) },
     channel: part("channel"),
     time: part("time"),
     flags: { ...part("flags"), clock: clockField(context, campaign) },
-    provider: { ...part("provider"), carrier: await carrierField(context, campaign) },
+    provider: { ...part("provider"), carrier: { words: CARRIER, value: carrier } },
     variants: part("variants"),
   });
   return campaign.started_at === null ? { ...prints, audience: audience! } : prints;
@@ -221,13 +224,32 @@ function clockField({ property }: Tenant, campaign: Campaign): Fields[string] {
   };
 }
 
-/** A change of the property's providers, in words. */
+/** A change of the property's providers, in words: another default may reach people where the approved one reached nobody. */
 export const CARRIER = "the provider that carries it";
 
-/** Another default provider may reach people where the approved one reached nobody. */
-async function carrierField(context: Tenant, campaign: Campaign): Promise<Fields[string]> {
-  const value = await carrierOf(context, sendingChannel(campaign), campaign.provider_id);
-  return { words: CARRIER, value };
+/** The parts that come from the property's settings: people get the message with them. */
+async function houseFields(
+  { sql, property }: Tenant,
+  campaign: Campaign,
+  carrier: { from_address: string | null } | null,
+): Promise<Fields> {
+  const channel = sendingChannel(campaign);
+  const [optOut] =
+    channel === "sms" ? await sql`select sms_opt_out_text from properties where id = ${property.id}` : [];
+  const value = { ...propertyVariables(property), ...optOut };
+  const footer = { words: "the property's names and footer", value };
+  if (channel !== "email") return { footer };
+  const { name, logo, typeface, language, light, dark } = await themeOf({ sql, property });
+  const sender = {
+    email: campaign.from_email || carrier?.from_address ? null : property.from_email,
+    name: campaign.from_name ? null : (property.from_name ?? property.name),
+  };
+  const look = { name, logo, typeface, language, light, dark };
+  return {
+    sender: { words: "the property's default sender", value: sender },
+    footer,
+    look: { words: "the look of the property's mails", value: look },
+  };
 }
 
 async function templateFields({ sql, property }: Tenant, campaign: Campaign): Promise<Fields> {

@@ -13,8 +13,8 @@ import {
 import { changeWords } from "./words.ts";
 
 /**
- * Compares the campaigns that are to be sent with what was approved, behind a call that has changed these records. An
- * agent has to ask about each difference. Any other call approves the new state.
+ * Compares the campaigns that are to be sent with what was approved, behind a call that has changed these records, or
+ * without ids the property's own look. An agent has to ask about each difference. Any other call approves the new state.
  */
 export async function keepApprovals(context: Context, ids: string[]): Promise<void> {
   for (const id of await approvedCampaigns(context, ids)) {
@@ -30,7 +30,7 @@ async function approvedCampaigns({ sql, property }: Context, ids: string[]): Pro
     select id from campaigns
     where property_id = ${property.id} and deleted_at is null and approved_state is not null
       and status in ('scheduled', 'queued', 'sending', 'paused')
-      and (id = any(${ids}::uuid[])
+      and (${ids.length === 0}::boolean or id = any(${ids}::uuid[])
         or jsonb_exists_any(approved_state -> 'content', ${ids.map(templateKey)}::text[])
         or jsonb_exists_any(approved_state -> 'audience', ${ids.map(segmentKey)}::text[])
         or channel in (

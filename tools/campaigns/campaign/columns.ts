@@ -146,6 +146,7 @@ export const columns = {
       .max(50)
       .default([])
       .describe("Labels; frequency caps may count by them"),
+    { vocabulary: true },
   ),
   utm: content(
     Utm.nullable()
@@ -199,7 +200,7 @@ export const columns = {
       .nullable()
       .describe("The journey whose messages these are: its node sends them, and it has no end of its own"),
   ),
-  journey_node: readable(z.string().nullable()),
+  journey_node: readable(z.string().nullable(), { vocabulary: true }),
   approved: readable(
     Approval.nullable().describe("The state that was approved last; a campaign that differs from it pauses"),
     { omitFromEvents: true },

@@ -2,11 +2,17 @@ import { z } from "zod";
 import { timestamp } from "#runtime/operation/columns.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { findPause } from "#tools/campaigns/campaign/property-pause.ts";
+import {
+  SERVICE_SENDING,
+  type ServiceSending,
+  serviceSending,
+} from "#tools/campaigns/campaign/service-sending.ts";
 
 export default tool({
   name: "get_sending_state",
   title: "Whether all sending is paused",
-  description: "Answers whether pause_all_sending holds the property's messages back, since when and why.",
+  description:
+    "Answers whether pause_all_sending holds the property's messages back, since when and why, and whether the service sends at all.",
   scope: "read",
   effect: "read",
   property: "propertyId",
@@ -16,6 +22,11 @@ export default tool({
     since: timestamp().nullable(),
     reason: z.string().nullable(),
     campaigns: z.int().describe("Campaigns that go on with resume_all_sending"),
+    service: z
+      .enum(Object.keys(SERVICE_SENDING) as [ServiceSending])
+      .describe(
+        "held: the database was restored or cloned, and waits for the operator's release_sending. off: started with SENDING=off. Messages wait then",
+      ),
   }),
   faults: [],
   async handler(context) {
@@ -25,6 +36,7 @@ export default tool({
       since: pause?.since ?? null,
       reason: pause?.reason ?? null,
       campaigns: pause?.campaign_ids.length ?? 0,
+      service: await serviceSending(context),
     };
   },
 });

@@ -5,6 +5,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { type Campaign, checkStatus } from "#tools/campaigns/campaign/campaign.ts";
 import { ticketWarnings } from "#tools/campaigns/campaign/game-ticket.ts";
 import { findPause, pauseWords } from "#tools/campaigns/campaign/property-pause.ts";
+import { serviceWarnings } from "#tools/campaigns/campaign/service-sending.ts";
 import { NoConsent } from "#tools/campaigns/stats/answer.ts";
 import { Cost, estimatedCost, volumeOf } from "./cost.ts";
 import { countAudience } from "./count.ts";
@@ -75,6 +76,7 @@ export async function preflight(
     minutes,
   });
   const warnings = [
+    ...(await serviceWarnings(context)),
     ...counted.warnings,
     ...(await providerWarnings(context, campaign)),
     ...missingWarnings(missing, audience),

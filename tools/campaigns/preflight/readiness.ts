@@ -9,7 +9,7 @@ import {
   type Compile,
   type CompileContext,
   type Content,
-  plainLinks,
+  flawsIn,
   type Recipient,
 } from "#tools/campaigns/content/content.ts";
 import { emailContent } from "#tools/campaigns/content/email.ts";
@@ -52,9 +52,9 @@ export async function checkReadiness(context: Context, campaign: Campaign): Prom
   ];
   if (!content || problems.length > 0) return { problems, partial: [], rendered: [], variables: [] };
   const { rendered, broken } = await renderFirst(context, campaign, content);
-  const plain = rendered.flatMap((one) => plainLinks(bodiesOf(one), context.config.baseUrl));
-  // Compiling the content has refused the plain links of the text itself.
-  const links = [...new Set(plain.map(({ body }) => body))].map((body) => {
+  const flaws = rendered.flatMap((one) => flawsIn(bodiesOf(one), context.config.baseUrl));
+  // Compiling the content has refused those of the text itself.
+  const links = [...new Set(flaws.map(({ body }) => body))].map((body) => {
     return { field: `body_${body}`, message: "a link that it takes from a player's data is not https" };
   });
   // A value that one player lacks costs that player's message alone; one that all lack is a fault of the message.

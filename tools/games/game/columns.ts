@@ -1,7 +1,15 @@
 import { z } from "zod";
-import { createOnly, internal, readable, timestamp, writable } from "#runtime/operation/columns.ts";
+import {
+  createOnly,
+  internal,
+  readable,
+  timestamp,
+  type WriteRules,
+  writable,
+} from "#runtime/operation/columns.ts";
 import { Approval, Prints } from "#tools/approvals/approval.ts";
 import { Odds } from "#tools/games/draw/odds.ts";
+import { STATE_FORM } from "#tools/people/places.ts";
 import { isTimeZone } from "#tools/players/rules.ts";
 
 export const TYPES = ["spin_wheel", "scratch_card", "mystery_box", "instant_win"] as const;
@@ -43,7 +51,8 @@ export const ShareReward = z.strictObject({
   per_person: z.int().min(1).max(1000).default(10).describe("Rewarded referrals of one player at all"),
 });
 
-const drafted = <S extends z.ZodType>(schema: S) => writable(schema, { while: ["draft"] });
+const drafted = <S extends z.ZodType>(schema: S, rules?: WriteRules) =>
+  writable(schema, { while: ["draft"], ...rules });
 const link = () =>
   z
     .url({ protocol: /^https?$/ })
@@ -77,6 +86,7 @@ export const columns = {
       .max(60)
       .default([])
       .describe("States in which nobody may play"),
+    { form: STATE_FORM },
   ),
   play_limits: drafted(PlayLimits),
   reset_timezone: drafted(
@@ -86,6 +96,7 @@ export const columns = {
       .refine(isTimeZone, "must be a time zone, such as America/New_York")
       .nullish()
       .describe("Of a day's limits. Default: the property's"),
+    { vocabulary: true },
   ),
   cost: drafted(Cost),
   out_of_stock: drafted(

@@ -1,6 +1,8 @@
 import { z } from "zod";
+import { formOfValues, HASH_FORM } from "#db/query/forms.ts";
 import { internal, readable, timestamp } from "#runtime/operation/columns.ts";
 import { Odds } from "#tools/games/draw/odds.ts";
+import { SOURCES } from "#tools/games/tickets/grant.ts";
 
 export const PLAY_STATUSES = [
   "revealed",
@@ -20,7 +22,10 @@ export const columns = {
   prize_id: readable(z.uuid().nullable(), { concise: true }),
   outcome: readable(z.enum(["win", "lose"]), { concise: true }),
   status: readable(z.enum(PLAY_STATUSES), { concise: true }),
-  entry: readable(z.string().describe("open, or the source of the ticket that it took"), { concise: true }),
+  entry: readable(z.string().describe("open, or the source of the ticket that it took"), {
+    concise: true,
+    form: formOfValues(["open", ...SOURCES]),
+  }),
   ticket_id: readable(z.uuid().nullable()),
   campaign_id: readable(z.uuid().nullable()),
   journey_id: readable(z.uuid().nullable()),
@@ -28,7 +33,7 @@ export const columns = {
   drawn_prize_id: readable(
     z.uuid().nullable().describe("The prize that the number names; another than prize_id where it was gone"),
   ),
-  server_seed_hash: readable(z.string().describe("SHA-256 of the play's seed")),
+  server_seed_hash: readable(z.string().describe("SHA-256 of the play's seed"), { form: HASH_FORM }),
   client_seed: readable(z.string()),
   nonce: readable(z.int().describe("The number of the player's play in this game")),
   /** The merged record that drew. */

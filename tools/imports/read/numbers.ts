@@ -1,6 +1,7 @@
 /**
  * The decimal sign of a file. `,` and `.` are given by the caller. `seems .` and `seems ,` follow from its own cells;
- * `maybe .` from commas or tabs between its cells, and `unknown` from semicolons.
+ * `maybe .` from commas or tabs between its cells, and `unknown` from semicolons: neither shows it, but an amount of
+ * money with a comma and three digits between commas is in thousands.
  */
 export type DecimalSign = "." | "," | "seems ." | "seems ," | "maybe ." | "unknown";
 
@@ -27,7 +28,7 @@ export function readNumber(cell: string, sign: DecimalSign): string | null | typ
   const [, minus = "", digits = "", exponent = ""] = SIGNED.exec(text) ?? [];
   if (digits === "") return null;
   const [, mark] = TWO_READINGS.exec(digits) ?? [];
-  const decimal = mark ? decimalOf(digits, mark, sign, cell !== text) : signIn(digits);
+  const decimal = mark ? decimalOf(mark, sign, /[$€£]/.test(cell)) : signIn(digits);
   if (decimal === null || decimal === AMBIGUOUS) return decimal;
   if (!mark && decimal !== "none" && (sign === "." || sign === ",") && sign !== decimal) return null;
   const plain = decimal === "," ? digits.replaceAll(".", "").replace(",", ".") : digits.replaceAll(",", "");
@@ -41,18 +42,15 @@ function signIn(digits: string): "." | "," | "none" | null {
   return COMMA_GROUPS.test(digits) || DOT_GROUPS.test(digits) ? "none" : null;
 }
 
-/** Decides between the two readings. A dollar sign before "1,234" speaks for thousands, as does a file with dots. */
+/** Decides between the two readings, by what the caller or other cells of the file say. */
 function decimalOf(
-  digits: string,
   mark: string,
   sign: DecimalSign,
   hasCurrency: boolean,
 ): "." | "," | "none" | typeof AMBIGUOUS {
   if (sign === "." || sign === ",") return sign === mark ? sign : "none";
   if (sign === "seems .") return mark === "." ? "." : "none";
-  if (sign !== "maybe .") return AMBIGUOUS;
-  if (mark === ",") return "none";
-  return digits.endsWith("000") && !hasCurrency ? AMBIGUOUS : ".";
+  return sign === "maybe ." && mark === "," && hasCurrency ? "none" : AMBIGUOUS;
 }
 
 function finite(text: string): string | null {

@@ -2,7 +2,7 @@ import { raw } from "#db/sql.ts";
 import { transactionStart } from "#db/transaction-start.ts";
 import { emitMany } from "#runtime/funnel/outbox.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { barLeftAddresses, type Leaving } from "#tools/compliance/left-addresses.ts";
+import { BARRING_STATUSES, barLeftAddresses, type Leaving } from "#tools/compliance/left-addresses.ts";
 import type { ImportParams } from "#tools/imports/job/import-job.ts";
 import refreshSegment from "#tools/segments/refresh-segment.job.ts";
 import { announced, announceExcluded } from "./player-events.ts";
@@ -65,15 +65,17 @@ async function updatePlayers(
   return result.count;
 }
 
-/** The players whose rows give them another address than one that they have refused. */
+/** The players with a bar whose rows give them another address. */
 async function leavingPlayers({ sql, property }: Context): Promise<Leaving[]> {
   const rows = await sql<Leaving[]>`
     select p.id, p.email, p.phone
     from import_rows r cross join lateral (
-      select o.id, coalesce(o.consents ->> 'email' = 'false' and o.email_hash <> r.email_hash, false) as email,
-        coalesce('false' in (o.consents ->> 'sms', o.consents ->> 'voice') and o.phone_hash <> r.phone_hash, false)
-          as phone
-      from players o where o.property_id = ${property.id} and o.id = r.target offset 0) p
+      select o.id, coalesce(o.email_hash <> r.email_hash
+            and (b.bars or o.consents ->> 'email' = 'false'), false) as email,
+          coalesce(o.phone_hash <> r.phone_hash
+            and (b.bars or 'false' in (o.consents ->> 'sms', o.consents ->> 'voice')), false) as phone
+      from players o cross join lateral (select o.status = any(${[...BARRING_STATUSES]}::text[]) as bars) b
+      where o.property_id = ${property.id} and o.id = r.target offset 0) p
     where r.target is not null and r.verdict is null and (p.email or p.phone)`;
   return [...rows];
 }
@@ -85,7 +87,7 @@ async function createPlayers(
   plain: readonly string[],
 ): Promise<number> {
   const columns = raw(plain.join(", "));
-  const status = sql`case when excluded then 'self_excluded' else coalesce(status, 'active') end`;
+  const status = sql`case when excluded then 'self_excluded' else coalesce(barred, status, 'active') end`;
   const result = await sql`
     insert into players (property_id, id, player_id, status, custom, tags, import_job_id, ${columns})
     select ${property.id}, id, coalesce(player_id, id::text), ${status}, coalesce(custom, '{}'),

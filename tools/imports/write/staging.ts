@@ -41,7 +41,7 @@ export async function stage(
   await sql`create temp table import_file (${given}) on commit drop`;
   await sql`
     create temp table import_rows (
-      ${given}, target uuid, target_status text, excluded boolean, verdict text,
+      ${given}, target uuid, target_status text, excluded boolean, barred text, verdict text,
       player uuid generated always as (coalesce(target, id)) stored) on commit drop`;
   const names = ["row", "id", "match_on", "identity_hash", ...columns];
   await copyIn(sql, "import_file", names, lines(rows, columns, identify));

@@ -1,7 +1,8 @@
-import { identifier, join } from "#db/sql.ts";
+import { identifier, join, sql as part } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type ImportParams, MATCH_KEYS, type MatchKey } from "#tools/imports/job/import-job.ts";
 import type { Staged } from "#tools/imports/read/rows.ts";
+import { anyBar, barOf } from "#tools/people/bars.ts";
 import { identityHash } from "#tools/people/identity.ts";
 import { FREE_STATUSES, PLAYER_STATUSES } from "#tools/people/statuses.ts";
 import { columnsIn, stage } from "./staging.ts";
@@ -47,7 +48,8 @@ export async function stageRows(
   const skipsUnknown = params.mode === "update_only";
   await sql`
     insert into import_rows
-    select r.*, p.id, p.status, l.excluded or p.status = 'self_excluded' or x.id is not null, case
+    select r.*, p.id, p.status, l.excluded or p.status = 'self_excluded' or x.id is not null,
+      b.status, case
       when l.erased or p.status = 'erased' then 'erased'
       when p.import_job_id = ${jobId} or ${isLater(context, used, lists.aliases)} then 'duplicate_in_file'
       when r.status = any(${KEPT_STATUSES}::text[]) and r.status is distinct from p.status then 'type_mismatch'
@@ -59,6 +61,7 @@ export async function stageRows(
       left join lateral (${matches(context, used, lists.aliases)}) p on true
       left join lateral (${namesakes(context)}) o on true
       left join lateral (${exclusions(context, lists)}) x on true
+      left join lateral (${lists.bars ? barOf(context, part`r.player_id`) : sql`select null::text as status`}) b on true
       left join lateral (
         -- The player with the row's player_id keeps an address that another player's erasure has barred.
         select bool_or(s.reason = 'erased' and not coalesce(
@@ -107,13 +110,17 @@ interface Lists {
   addresses: boolean;
   /** Records of the property were merged. */
   aliases: boolean;
+  /** Records of the property are deleted that were banned. */
+  bars: boolean;
 }
 
-async function exclusionLists({ sql, property }: Context): Promise<Lists> {
+async function exclusionLists(context: Context): Promise<Lists> {
+  const { sql, property } = context;
   const [lists] = await sql<Lists[]>`
     select coalesce(bool_or(identity_hash is not null), false) as people,
       coalesce(bool_or(address_hashes <> '{}'), false) as addresses,
-      exists (select from players d where d.property_id = ${property.id} and d.merged_into is not null) as aliases
+      exists (select from players d where d.property_id = ${property.id} and d.merged_into is not null) as aliases,
+      ${anyBar(context)} as bars
     from self_exclusions
     where property_id = ${property.id} and starts_at <= now() and (ends_at is null or ends_at > now())`;
   return lists!;

@@ -25,7 +25,10 @@ export default table({
     entry_key: createOnly(EntryKey),
     entry: readable(z.int().describe("The number of the player's entry")),
     status: readable(z.enum(ENROLLMENT_STATUSES), { concise: true }),
-    node: readable(z.string().describe("Where the player is, or was last"), { concise: true }),
+    node: readable(z.string().describe("Where the player is, or was last"), {
+      concise: true,
+      vocabulary: true,
+    }),
     visit: readable(z.int()),
     phase: readable(
       z
@@ -40,12 +43,12 @@ export default table({
     arrived_at: readable(timestamp()),
     wake_at: readable(timestamp().nullable(), { concise: true }),
     ended_at: readable(timestamp().nullable(), { concise: true }),
-    exit_reason: readable(z.string().nullable(), { concise: true }),
+    exit_reason: readable(z.string().nullable(), { concise: true, vocabulary: true }),
     goal_reached_at: readable(timestamp().nullable()),
     context: readable(
       z.record(z.string(), z.unknown()).describe("The event or call that opened the journey"),
     ),
-    path: readable(z.array(z.string()).describe("The nodes so far")),
+    path: readable(z.array(z.string()).describe("The nodes so far"), { vocabulary: true }),
     path_at: readable(z.array(timestamp()).describe("When each of them was reached")),
   },
 });

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { RowOf } from "#runtime/operation/table.ts";
+import { EXIT_REASONS } from "#tools/enrollments/exit-reasons.ts";
 import type { Definition, Node } from "#tools/journeys/definition/definition.ts";
 import { targetOf } from "#tools/journeys/definition/graph.ts";
 import type enrollments from "#tools/journeys/enrollment/journey-enrollments.table.ts";
@@ -10,27 +11,10 @@ import { TIMED_OUT, YES } from "#tools/journeys/nodes/wait-until.ts";
 
 type Enrollment = RowOf<typeof enrollments.columns>;
 
-const REASONS: Readonly<Record<string, string>> = {
-  completed: "reached the end",
-  goal_reached: "reached the goal",
-  exit_condition: "came to fit the exit conditions",
-  missing_date: "has no date to wait for",
-  consent_revoked: "refused all channels of its messages",
-  self_excluded: "is excluded from gambling",
-  erased: "had the data erased",
-  deleted: "was deleted",
-  banned: "was banned",
-  deceased: "has died",
-  journey_archived: "was inside when it was archived",
-  journey_ended: "was inside at its end",
-  workflow_changed: "stood at a node that the new version has not",
-  manual: "was taken out",
-  loop_limit: "came to one node 100 times",
-};
-
 /** Why the journey is over for the person. */
 export function placeWords({ exit_reason, ended_at, node }: Enrollment): string {
-  const why = REASONS[exit_reason ?? ""] ?? `left with the reason ${exit_reason}`;
+  const reasons: Readonly<Record<string, string>> = EXIT_REASONS;
+  const why = reasons[exit_reason ?? ""] ?? `left with the reason ${exit_reason}`;
   return `The player ${why}, at ${node}, ${ended_at}.`;
 }
 

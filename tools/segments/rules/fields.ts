@@ -1,8 +1,8 @@
+import { formOfValues } from "#db/query/forms.ts";
 import type { Form } from "#db/query/readable-table.ts";
 import { type Fragment, join, raw, sql } from "#db/sql.ts";
 import { UUID } from "#db/text.ts";
 import type { Fault } from "#runtime/faults.ts";
-import { formOfValues } from "#runtime/operation/columns.ts";
 import { type CustomFields, storedForm, unknownField } from "#tools/custom-fields/values.ts";
 import { EVENT_NAME } from "#tools/events/player-events.table.ts";
 import { EMAIL_FORM, PHONE_FORM } from "#tools/people/address.ts";

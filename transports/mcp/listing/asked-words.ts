@@ -88,7 +88,7 @@ const ASKED: Readonly<Record<string, string>> = {
     "unsubscribe, opt out, stop, says stop, take off the mailing list, remove from the list, no more messages, withdraw, does not want mail",
   consent_receipt: "prove, proof, evidence that a player agreed, certificate of consent, show the regulator",
   list_consent_records:
-    "proof, evidence, when did a player agree, history of consent, opted in when, who opted out, wording that was accepted",
+    "proof, evidence, when did a player agree, history of consent, opted in when, who opted out, which players unsubscribed, who said stop, wording that was accepted",
   create_dnc_entry:
     "block this phone number, put on the do not call list, do not call, never call or text again, never phone, block a phone number, call list",
   list_dnc_entries: "do not call list, numbers that may not be called",
@@ -233,7 +233,7 @@ const ASKED: Readonly<Record<string, string>> = {
   create_privacy_request: "guest asks for correction, objection, restriction, privacy complaint, deadline",
   list_privacy_requests: "open privacy requests, deadlines, overdue, GDPR requests",
   list_audit_logs:
-    "who sent this campaign, who deleted this player, who changed this segment, who changed this, who deleted that player, who changed that, who made this, who created it, who edited, who approved, who paused, who exported, who changed this, who did it, who sent the campaign, who deleted, trail, history of changes, by which key",
+    "who sent this campaign, who deleted this player, who changed this segment, who changed this, who deleted that player, who changed that, who made this, who created it, who edited, who approved, who paused, who exported, who changed this, who did it, who sent the campaign, who deleted, who was deleted, who was banned, who was erased, when was it paused, trail, history of changes, by which key",
   verify_ledger: "tampered with, manipulated, is the log intact, integrity, forged",
   get_property: "company address, settings, legal name, time zone, our configuration, casino's details",
   get_property_theme: "change our logo, which logo, colours, logo, brand, look",

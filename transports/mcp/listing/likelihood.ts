@@ -10,10 +10,14 @@ export interface Request {
   weights: ReadonlyMap<string, number>;
   /** Somebody wants something back. */
   isUndoing: boolean;
+  /** Somebody wants to know what is or was. */
+  isAsking: boolean;
 }
 
 const UNDOING =
   /\b(?:undo|undelete|restore|recover|revert|bring back|by mistake|by accident|accidentally)\b/i;
+
+const ASKING = /^\W*(?:who|whom|whose|which|when|how (?:many|much|often))\b/i;
 
 export function requestOf(query: string): Request {
   return {
@@ -21,12 +25,16 @@ export function requestOf(query: string): Request {
     all: allWordsOf(query),
     weights: weightedWords(query),
     isUndoing: UNDOING.test(query),
+    isAsking: ASKING.test(query),
   };
 }
 
-/** Whether a tool stands behind all others: nobody who wants something back wants more of it gone. */
-export function standsBack({ effect }: Operation, { isUndoing }: Request): boolean {
-  return isUndoing && (effect === "destroy" || effect === "contact");
+/**
+ * Whether a tool stands behind all others: nobody who wants something back wants more of it gone, and a question is not
+ * about a tool that changes something.
+ */
+export function standsBack({ effect }: Operation, { isUndoing, isAsking }: Request): boolean {
+  return (isUndoing && (effect === "destroy" || effect === "contact")) || (isAsking && effect !== "read");
 }
 
 // Of a record's five tools, the most frequently needed ones, to decide between equal scores.

@@ -74,8 +74,13 @@ export function allWordsOf(text: string): string[] {
   return split(text).map(stem);
 }
 
+/** A time of a question says nothing of its subject. What is to come is left: it schedules. */
+const PAST =
+  /\b(?:last|this|past|previous) (?:night|week|weekend|month|quarter|year)\b|\b(?:yesterday|today)\b/gi;
+
 function split(text: string): string[] {
   return text
+    .replace(PAST, " ")
     .replace(/\bopt(?:ed|s)?[- ](in|out)\b/gi, "opt$1")
     .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
     .toLowerCase()

@@ -134,3 +134,31 @@ test("another property sends on", async () => {
   await rival.work();
   expect(await rival.tally(id)).toEqual({ sent: 1 });
 });
+
+test("a service that sends nothing says so, and so does the preflight", async () => {
+  const campaignId = await scenario.campaign();
+  const state = () => scenario.call("get_sending_state", about);
+  const warnings = async () => (await scenario.preflight(campaignId)).warnings.join("\n");
+  expect(await state()).toMatchObject({ paused: false, service: "open" });
+  expect(await warnings()).not.toContain("SENDING");
+  const { config } = service.internals;
+  config.sending = false;
+  try {
+    expect(await state()).toMatchObject({ paused: false, service: "off" });
+    expect(await warnings()).toContain("SENDING=off: nothing is sent");
+  } finally {
+    config.sending = true;
+  }
+});
+
+test("a database that was restored says that its sending is held", async () => {
+  const { db } = service.internals;
+  const campaignId = await scenario.campaign();
+  await db.asSystem((sql) => sql`update installation set identity = 'another'`);
+  try {
+    expect(await scenario.call("get_sending_state", about)).toMatchObject({ service: "held" });
+    expect((await scenario.preflight(campaignId)).warnings.join("\n")).toContain("release_sending");
+  } finally {
+    await db.asSystem((sql) => sql`update installation set identity = database_identity()`);
+  }
+});

@@ -57,6 +57,13 @@ const OBSTACLES: [string, string, Record<string, unknown>, (() => Promise<unknow
     () => scenario.call("update_player", { id: ana, custom: { site: "http://ana.example" } }),
   ],
   ["such a button", "body_html", { body_html: '<button formaction="http://casino.example">Play</button>' }],
+  ["a page inside it", "body_html", { body_html: '<iframe src="https://casino.example"></iframe>' }],
+  [
+    "a part that opens another page",
+    "body_html",
+    { body_html: '<meta http-equiv="refresh" content="0;url=https://casino.example"><p>Hello</p>' },
+  ],
+  ["a picture that is not https", "body_html", { body_html: '<img src="http://casino.example/a.png">' }],
   ["such a link in plain text", "body_text", { body_text: "Play at http://casino.example" }],
   [
     "such a link in plain text beside HTML",

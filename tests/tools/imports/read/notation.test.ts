@@ -27,8 +27,12 @@ test.each<[string, DecimalSign, string | null | symbol]>([
   ["1,234", "unknown", AMBIGUOUS],
   ["1.234", "seems ,", AMBIGUOUS],
   ["5.000", "maybe .", AMBIGUOUS],
-  ["1.234", "maybe .", "1.234"],
-  ["1,234", "maybe .", "1234"],
+  ["1.234", "maybe .", AMBIGUOUS],
+  ["-1.234", "maybe .", AMBIGUOUS],
+  ["1,234", "maybe .", AMBIGUOUS],
+  ["1.2340", "maybe .", "1.234"],
+  ["$1.234", "maybe .", AMBIGUOUS],
+  ["1,234", "seems .", "1234"],
   ["$1,234", "maybe .", "1234"],
   ["5.000", "seems .", "5"],
   ["5.000", ",", "5000"],
@@ -60,6 +64,8 @@ test.each([
   ["a column that is left out", "player_id;version;adt\nV1;1.2;1.234\nV2;2.1;2.500\n"],
   ["a note", 'player_id;adt;Notiz\nV1;1.234;"3,5; 4"\nV2;2.500;7,25\n'],
   ["a postal code", "player_id;postal_code;adt\nV1;12.55;1.234\nV2;;2.500\n"],
+  ["nothing, between commas", "player_id,adt\nV1,1.234\nV2,2.500\n"],
+  ["nothing, between tabs", "player_id\tadt\nV1\t1.234\nV2\t2,500\n"],
 ])("a number with two readings stays one beside %s", async (_, csv) => {
   const { job, errors } = await imports.run({ csv });
   expect([job.succeeded, job.failed]).toEqual([0, 2]);

@@ -140,6 +140,24 @@ test("of 170 requests in people's words four of five find the right tool first, 
   expect(amongThree).toBeGreaterThanOrEqual(0.95);
 });
 
+test.each([
+  ["who opted out last week", "list_consent_records"],
+  ["Which players unsubscribed yesterday?", "list_consent_records"],
+  ["who said stop this month", "list_consent_records"],
+  ["when did she withdraw her consent", "list_consent_records"],
+  ["who was deleted today", "list_audit_logs"],
+  ["who was banned", "list_audit_logs"],
+  ["when was the campaign paused", "list_audit_logs"],
+  ["which journeys are archived", "list_journeys"],
+])(
+  "the question “%s” finds %s first, and no tool that changes something before one that reads",
+  (request, tool) => {
+    const found = surface(["read", "write"]).index().search(request, 5);
+    const changes = found.map(({ operation }) => operation.effect !== "read");
+    expect([found[0]?.operation.name, changes]).toEqual([tool, [...changes].sort()]);
+  },
+);
+
 test("a request by a tool's name finds that tool first", () => {
   const { reach, index } = surface(["read", "write"]);
   const missed = [...reach.keys()].filter((name) => index().search(name, 1)[0]?.operation.name !== name);

@@ -23,6 +23,9 @@ export const now = {
   allSendingIsPaused: "All sending is paused",
   pausedSince: (time: Part, reason: Part, campaigns: Part) =>
     html`since ${time}${reason}. ${campaigns} would go on.`,
+  nothingGoesOut: "Nothing goes out.",
+  sendingIsOff: "The operator has started the service with SENDING=off. Messages wait.",
+  sendingIsHeld: "The database was restored or cloned. Messages wait until the operator releases sending.",
   resumeAllSending: "Resume all sending",
   thereAreNoPlayersYet: "There are no players yet. A manager imports them.",
   firstSteps: "First steps",

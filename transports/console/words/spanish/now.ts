@@ -24,6 +24,10 @@ export const now: Words["now"] = {
   allSendingIsPaused: "Todos los envíos están en pausa",
   pausedSince: (time: Part, reason: Part, campaigns: Part) =>
     html`desde el ${time}${reason}. Continuarían ${campaigns}.`,
+  nothingGoesOut: "No sale nada.",
+  sendingIsOff: "El operador inició el servicio con SENDING=off. Los mensajes esperan.",
+  sendingIsHeld:
+    "La base de datos fue restaurada o clonada. Los mensajes esperan hasta que el operador libere los envíos.",
   resumeAllSending: "Reanudar todos los envíos",
   thereAreNoPlayersYet: "Aún no hay jugadores. Un gerente los importa.",
   firstSteps: "Primeros pasos",

@@ -1,0 +1,74 @@
+import { expect, test } from "vitest";
+import { checkLinks, flawsIn, hasLinksOfData } from "#tools/campaigns/content/content.ts";
+
+const BASE = "http://127.0.0.1:8787";
+const flaw = (html: string) => flawsIn({ html }, BASE)[0]?.message ?? null;
+
+test.each([
+  ['<meta http-equiv=refresh content="0;url=https://evil.example">', "http-equiv"],
+  ["<META content='0>' HTTP-EQUIV='&#114;efresh'>", "http-equiv"],
+  ["<iframe src='https://evil.example'></iframe>", "<iframe>"],
+  ["<iframe srcdoc='<p>x'></iframe>", "<iframe>"],
+  ["< frameset><frame src=x></frameset>", "<frameset>"],
+  ["<object data='https://evil.example/a.swf'></object>", "<object>"],
+  ["<embed src=https://evil.example/a.swf>", "<embed>"],
+  ["<applet code=x></applet>", "<applet>"],
+  ["<base href='https://evil.example/'>", "<base>"],
+  ["<SCRIPT>location='https://evil.example'</SCRIPT>", "<script>"],
+  ["<svg><a><set attributeName=href to='javascript:alert(1)'/></a></svg>", "<set>"],
+  ["<svg><animate attributeName=href values='javascript:x'/></svg>", "<animate>"],
+  ["<a title='<>' onclick=\"location='//evil.example'\">x</a>", "onclick"],
+  ["<svg/onload=alert(1)>", "onload"],
+  ["<form action='http://evil.example'><input name=q></form>", "not https: http://evil.example"],
+  ["<input type=image formaction=javascript:alert(1)>", "not https: javascript:alert(1)"],
+  ["<map><area href='http://evil.example'></map>", "not https: http://evil.example"],
+  ["<link rel=stylesheet href='http://evil.example/a.css'>", "not https: http://evil.example/a.css"],
+  ["<svg><use xlink:href='http://evil.example/a.svg#x'/></svg>", "not https: http://evil.example/a.svg#x"],
+  ["<svg><a xlink:href='javascript:alert(1)'>x</a></svg>", "not https: javascript:alert(1)"],
+  ["<img src='http://evil.example/a.png'>", "not https: http://evil.example/a.png"],
+  ["<img src=&#104;ttp://evil.example/a.png>", "not https: http://evil.example/a.png"],
+  ["<img src='data:text/html,x'>", "not https: data:text/html"],
+  ["<img srcset='https://a.example/1.png 1x, http://evil.example/2.png 2x'>", "http://evil.example/2.png"],
+  ["<td background='http://evil.example/a.png'>", "not https: http://evil.example/a.png"],
+  ["<video poster=//evil.example/a.png></video>", "not https: //evil.example/a.png"],
+  ["<p style='background:url(http://evil.example/a.png)'>", "not https: http://evil.example/a.png"],
+  ['<p style="background:url(&quot;http://evil.example/a.png&quot;)">', "http://evil.example/a.png"],
+  ["<style>@import 'http://evil.example/a.css';</style>", "not https: http://evil.example/a.css"],
+  ["<!--[if mso]><v:fill src='http://evil.example/a.png'/><![endif]-->", "http://evil.example/a.png"],
+])("%s is refused", (html, said) => {
+  expect(flaw(html)).toContain(said);
+  expect(() => checkLinks([{ html: "<p>Fine</p>" }, { html }], BASE)).toThrow(said);
+});
+
+test.each([
+  "<a href='https://casino.example/?a=1,2'>Play</a> <a href=mailto:club@casino.example>Write</a>",
+  "<img src='https://cdn.example/a.png' srcset='https://cdn.example/a.png 1x, https://cdn.example/b.png 2x'>",
+  "<img src='cid:logo'><img src='data:image/png;base64,iVBORw0KGgo='>",
+  "<style>@import url(https://fonts.example/css);.a{background:url('https://cdn.example/a.png')}</style>",
+  `<a href='${BASE}/u/1'>Unsubscribe</a><img src="${BASE}/theme/logo">`,
+  "<meta http-equiv='X-UA-Compatible' content='IE=edge'><meta http-equiv=Content-Type content='text/html'>",
+  "<p>Our online = fun. Data: none. The script of the show; the object: win!</p>",
+  "<basefont color=red><settings-x></settings-x><o:OfficeDocumentSettings></o:OfficeDocumentSettings>",
+  "<p data-src='http://x.example' title='onward'>Hi</p>",
+  "<form action='https://casino.example/enter'><button>Enter</button></form>",
+])("%s may be sent", (html) => {
+  expect(flaw(html)).toBeNull();
+});
+
+test.each([
+  ["<img src='https://cdn.example/{{ player.tier }}.png'>", true],
+  ["<p style='background:url({{ player.custom.picture }})'>", true],
+  ["<a href='{{ player.custom.site }}'>x</a>", true],
+  ["<p>{{ player.custom.html | raw }}</p>", true],
+  ["<a href='{{ unsubscribe_url }}'>x</a> {{ player.first_name }}", false],
+])("whether a player's data makes an address of %s: %s", (html, is) => {
+  expect(hasLinksOfData(html)).toBe(is);
+});
+
+test("broken HTML of any length is read in time", () => {
+  for (const part of ["<a ", "<a '", '<a "', "<a onx", "url(", "@import ", "&#x"]) {
+    const begun = performance.now();
+    flaw(part.repeat(100_000));
+    expect(performance.now() - begun, part).toBeLessThan(2000);
+  }
+});
