@@ -121,6 +121,17 @@ export function faultText(fault: Fault): Html {
   return html`<div class="wrong" role="alert"><p>${text}</p>${details.length > 0 ? html`<ul>${details}</ul>` : ""}</div>`;
 }
 
+/** The page of a form whose property is not the one that the console is at now. */
+export function elsewherePage(desk: Desk, propertyId: string | undefined): Promise<Response> {
+  const of = desk.properties.find(({ id }) => id === propertyId)?.name ?? say().general.anotherProperty;
+  return consolePage(desk, {
+    part: "/console",
+    heading: say().general.formOfAnotherProperty,
+    content: html`<div class="wrong" role="alert"><p>${say().general.formOf(of, desk.property.name)}</p></div>`,
+    status: 409,
+  });
+}
+
 /** The page of a person who belongs to no property. */
 export function nowherePage(c: HttpContext, email: string, token: string): Promise<Response> {
   return signedOutPage(c, {
