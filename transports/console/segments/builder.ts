@@ -22,10 +22,13 @@ export async function newSegmentPage(desk: Desk): Promise<Response> {
 /** The form of a saved segment's rules. */
 export async function editSegmentPage(desk: Desk): Promise<Response> {
   const id = desk.c.req.param("id")!;
-  const segment = await desk.run<SavedSegment>("get_segment", { id });
-  const draft = draftOf(segment);
+  const [segment, { typeOf }] = await Promise.all([
+    desk.run<SavedSegment>("get_segment", { id }),
+    choicesOf(desk),
+  ]);
+  const draft = draftOf(segment, typeOf);
   if (draft) return builderPage(desk, { draft, act: "count", segment: { id, name: String(segment.name) } });
-  const content = html`<div class="note"><p>${say().segments.rulesThisSegmentNestDeeper}</p></div>`;
+  const content = html`<div class="note"><p>${say().segments.formCannotShowTheseRules}</p></div>`;
   const above = { path: `${PART}/${id}`, name: String(segment.name) };
   return consolePage(desk, { part: PART, above, heading: say().segments.changeTheRules, content });
 }
