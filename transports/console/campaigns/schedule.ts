@@ -9,9 +9,13 @@ export async function scheduleCampaign(desk: Desk): Promise<Response> {
   if (scheduled_at === "") throw invalid("scheduled_at", "is needed");
   const { segment_id, send_in_player_timezone, status } = await desk.run("get_campaign", { id });
   const isLocal = desk.form.get("send_in_player_timezone") === "yes";
-  if (status === "draft" && isLocal !== send_in_player_timezone) {
+  const schedule = { campaign_id: id, scheduled_at, segment_id };
+  if (isLocal !== send_in_player_timezone) {
+    // The clock changes in a draft alone. A time that is refused leaves the campaign scheduled as it is.
+    await desk.run("schedule_campaign", { ...schedule, dry_run: true });
+    if (status === "scheduled") await desk.run("unschedule_campaign", { campaignId: id });
     await desk.run("update_campaign", { id, send_in_player_timezone: isLocal });
   }
-  await desk.run("schedule_campaign", { campaign_id: id, scheduled_at, segment_id });
+  await desk.run("schedule_campaign", schedule);
   return redirect(`/console/campaigns/${id}`);
 }
