@@ -131,6 +131,7 @@ function typed(text: string, type: string): unknown {
 export interface SavedSegment extends Group {
   name: string;
   description: string | null;
+  version: number;
 }
 
 /** The draft of a saved segment; null where a form would not save its rules as they are. */
