@@ -78,8 +78,12 @@ export function onceField(): Html {
   return html`<input type="hidden" name="once" value="${crypto.randomUUID()}">`;
 }
 
-/** The version of the record that the page shows: a form is refused where the record has another one by then. */
-export function versionField({ version }: Row): Html | "" {
+/**
+ * The version of the record that the page shows: a form is refused where the record has another one by then. The time
+ * of the last change stands for the version of a record without one.
+ */
+export function versionField({ version: counted, updated_at }: Row): Html | "" {
+  const version = counted ?? updated_at;
   return version === undefined ? "" : html`<input type="hidden" name="version" value="${version}">`;
 }
 
@@ -89,9 +93,9 @@ export function versionIn(form: URLSearchParams): { version?: number } {
 }
 
 /** Throws `conflict` where the record has another version than the one that the form's page shows. */
-export function checkSeen({ form }: Desk, { version: now }: Row): void {
-  const { version: seen } = versionIn(form);
-  if (seen === undefined || seen === now) return;
+export function checkSeen({ form }: Desk, { version, updated_at }: Row): void {
+  const [seen, now] = [form.get("version"), String(version ?? updated_at)];
+  if (seen === null || seen === now) return;
   const message = `is ${now} now, and the page shows ${seen}`;
   throw new Fault("conflict", { message, details: [{ field: "version", message }] });
 }

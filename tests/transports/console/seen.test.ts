@@ -126,4 +126,32 @@ describe("a page that is older than its record", () => {
     const now = await shownVersion(one, path, `${path}/publish`);
     expect((await one.post(`${path}/publish`, { version: now })).status).toBe(303);
   });
+
+  test.each(["property", "limits"])(
+    "does not put back the settings that a colleague has changed: %s",
+    async (page) => {
+      const one = await signedIn(service);
+      const path = `/console/settings/${page}`;
+      const { text } = await one.get(path);
+      const version = /name="version" value="([^"]+)"/.exec(text)![1]!;
+      const mine = { property_id: service.tenant.id };
+      await service.call("update_property", { ...mine, mask_for_analysts: true, approval_over_players: 5 });
+      const shown = {
+        ...{ name: "Mine", timezone: "America/New_York", default_country: "US", min_age: "21" },
+        ...{ email_consent_mode: "opt_in", tracking: "on", approval_mail: "on", mask_for_analysts: "false" },
+        ...{ approval_over_players: "", approval_four_eyes: "off", approval_growth_percent: "25" },
+      };
+      const late = await one.post(path, { ...shown, version });
+      expect([late.status, late.text.includes(CHANGED)]).toEqual([409, true]);
+      const now = await service.call("get_property", {});
+      expect(now).toMatchObject({ mask_for_analysts: true, approval_over_players: 5 });
+      const again = /name="version" value="([^"]+)"/.exec(late.text)![1]!;
+      expect((await one.post(path, { ...shown, version: again })).status).toBe(303);
+      await service.call("update_property", {
+        ...mine,
+        mask_for_analysts: false,
+        approval_over_players: null,
+      });
+    },
+  );
 });
