@@ -114,3 +114,16 @@ test("a game whose segment is gone does not go live, because nobody could play i
   await place.call("update_game", { id: game, segment_id: null });
   await place.activate(game);
 });
+
+test("tickets that have ended already are not granted, and their key stays free", async () => {
+  const place = await arcade(service);
+  const game = await place.game(HALF, { cost: { type: "ticket" }, own_free_entry: true });
+  const player = await place.player();
+  const grant = (more: object) =>
+    place.on("grant_game_tickets", game, { playerIds: [player], key: "weekend", ...more });
+  await expect(grant({ expiresAt: "2020-01-01T00:00:00Z" })).rejects.toMatchObject({
+    code: "invalid",
+    message: expect.stringContaining("expiresAt: has passed"),
+  });
+  expect(await grant({ expiresAt: "2036-01-01T00:00:00Z" })).toMatchObject({ granted: 1 });
+});
