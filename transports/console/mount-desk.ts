@@ -175,10 +175,14 @@ async function propertiesOf({ service }: Mounting, { memberships }: User): Promi
     .sort((one, other) => one.name.localeCompare(other.name));
 }
 
-/** The key of a form that was shown once: the same form sent again answers as the first time. */
+/**
+ * The key of a form that was shown once: the same form sent again answers as the first time. One that the person has
+ * gone back to and filled in otherwise is new work.
+ */
 function onceOnly(name: string, once: string, input: object): NonNullable<Call["idempotency"]> {
   const fingerprint = createHash("sha256")
     .update(JSON.stringify([name, input]))
     .digest();
-  return { key: `console:${name}:${once.slice(0, 100)}`, fingerprint };
+  const content = fingerprint.toString("base64url");
+  return { key: `console:${name}:${once.slice(0, 100)}:${content}`, fingerprint };
 }

@@ -5,7 +5,7 @@ import { signedIn } from "./form-browser.ts";
 let service: TestService;
 
 beforeAll(async () => {
-  service = await startService({ role: "web" });
+  service = await startService();
 });
 afterAll(() => service?.stop());
 
@@ -45,4 +45,21 @@ test("a scheduled campaign takes the players' own clocks when it is scheduled ag
   const past = await one.post(`${path}/schedule`, { scheduled_at: "2020-01-01T10:00" });
   expect(past.status).toBe(400);
   expect(await now()).toMatchObject({ status: "scheduled", send_in_player_timezone: true });
+});
+
+test("a dry run that is imported twice is imported once, and its page says so", async () => {
+  const one = await signedIn(service);
+  const given = { csv: "player_id\nO1\nO2\n", dry_run: true };
+  const { id } = await service.call("create_import_job", given);
+  await expect
+    .poll(async () => (await service.call("get_import_job", { id })).status, { timeout: 20_000 })
+    .toBe("completed");
+  const once = crypto.randomUUID();
+  const first = await one.post(`/console/imports/${id}/import`, { once });
+  const second = await one.post(`/console/imports/${id}/import`, { once });
+  expect([first.status, second.status, second.location]).toEqual([303, 303, `/console/imports/${id}`]);
+  expect(first.location).not.toBe(second.location);
+  const jobs = await service.call("list_import_jobs", {});
+  expect(jobs.filter((job: { params: { dry_run?: boolean } }) => !job.params.dry_run)).toHaveLength(1);
+  expect((await one.get(second.location!)).text).toContain("The file of this dry run is imported");
 });
