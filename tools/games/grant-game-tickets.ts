@@ -40,6 +40,9 @@ export default tool({
     if ((playerIds === undefined) === (segmentId === undefined)) {
       throw invalid("playerIds", "or segmentId: give one of them");
     }
+    if (expiresAt !== undefined && Date.parse(expiresAt) <= context.now()) {
+      throw invalid("expiresAt", "has passed, so nobody could use the tickets; give a later time");
+    }
     const game = await findGame(context, gameId, { lock: "share" });
     checkStatus(game, ["draft", "active", "paused"], "get tickets");
     const { property } = context;

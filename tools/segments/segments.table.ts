@@ -85,17 +85,21 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
 }
 
 /**
- * A campaign that is to go out keeps its audience, and a segment the ones that its rules name. Scheduling a campaign
- * locks the segment's row, so the two transactions see each other.
+ * A campaign that is to go out and a game that is played keep their audience, and a segment the ones that its rules
+ * name. Scheduling a campaign and activating a game lock the segment's row, so the two transactions see each other.
  */
 async function checkUnused({ sql, property }: Context, { id }: RowOf<typeof columns>): Promise<void> {
   const named = `"segment.${id}"`;
-  const [user] = await sql<{ kind: string; name: string; status: string | null }[]>`
+  const [user] = await sql<{ kind: keyof typeof REMEDIES; name: string; status: string | null }[]>`
     select 'campaign' as kind, name, status from campaigns
     where property_id = ${property.id} and deleted_at is null
       and status in ('scheduled', 'queued', 'sending', 'paused')
       and (segment_id = ${id} or ${id}::uuid = any(exclude_segment_ids)
         or position(${named} in lower(conditions::text)) > 0)
+    union all
+    select 'game', name, status from games
+    where property_id = ${property.id} and deleted_at is null and status in ('active', 'paused')
+      and segment_id = ${id}
     union all
     select 'segment', name, null from segments
     where property_id = ${property.id} and deleted_at is null and id <> ${id}
@@ -105,9 +109,16 @@ async function checkUnused({ sql, property }: Context, { id }: RowOf<typeof colu
   if (!user) return;
   const which = user.status === null ? "" : `, which is ${user.status},`;
   throw new Fault("conflict", {
-    message: `The ${user.kind} "${user.name}"${which} uses this segment. Give it another audience first.`,
+    message: `The ${user.kind} "${user.name}"${which} uses this segment. ${REMEDIES[user.kind]}`,
   });
 }
+
+const REMEDIES = {
+  campaign: "Give it another audience first.",
+  // Its players were approved with it.
+  game: "End it first.",
+  segment: "Give it another audience first.",
+} as const;
 
 /** Checks that the rules compile, that their references exist, and that no segments form a cycle. */
 async function afterWrite(

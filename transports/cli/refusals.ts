@@ -11,6 +11,8 @@ const PREDICATE = /^(is|are|must|needs?|has|have|holds?|names|takes|cannot|belon
 export function refusalText(fault: Fault, operation: Operation, catalog: Catalog): string {
   const { code, message, details = [] } = fault;
   const first = details[0];
+  // Programs branch on the token of such a refusal; its detail is for people.
+  if (message === code && first) return `${code}: ${sentence(first, operation)}`;
   if (code !== "invalid" || !first || !message.startsWith(`${first.field}: `)) {
     return inCommands(message, catalog);
   }
@@ -24,6 +26,7 @@ function sentence({ field, message }: FaultDetail, operation: Operation): string
 
 /** The flag of a field, with the place within its value: `conditions.0.operator` is `--conditions (0.operator)`. */
 function subjectOf(field: string, { input, crud, property }: Operation): string {
+  if (field === "credential") return "--key";
   if (field === "X-Property-Id" || field === property) return "--property";
   const [, root = "", place = ""] = /^([^.[]+)\.?(.*)$/.exec(field) ?? [];
   if (Object.hasOwn(input.shape, root)) return `--${flagOf(root)}${place && ` (${place})`}`;

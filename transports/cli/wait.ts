@@ -23,6 +23,8 @@ interface Work {
 }
 
 const UNDER_WAY = ["queued", "processing", "sending"];
+/** A campaign that was held or stopped has not reached everybody, whoever stopped it. */
+const UNDONE = ["failed", "paused", "cancelled"];
 
 const job = (label: string, operation: string): Work => ({
   label,
@@ -38,7 +40,7 @@ const SENDING: Work = {
   look: async (ask, _, { campaignId }) => {
     const stats = await ask("campaign_stats", { campaignId });
     const { audience, pending, status } = stats;
-    const state = { done: audience - pending, total: audience, failed: status === "failed" };
+    const state = { done: audience - pending, total: audience, failed: UNDONE.includes(status) };
     if (UNDER_WAY.includes(status)) return { ...state, result: null };
     const campaign = await ask("get_campaign", { id: campaignId });
     return { ...state, result: { success: true, campaign: { ...campaign, stats } } };

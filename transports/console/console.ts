@@ -1,9 +1,11 @@
 import { invalid } from "#runtime/faults.ts";
+import type { Service } from "#runtime/funnel/service.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
 import { mountApprovals } from "./approvals/mount.ts";
 import { mountCampaigns } from "./campaigns/mount.ts";
 import { mountCompliance } from "./compliance/mount.ts";
 import { setCookie, YEAR_SECONDS } from "./cookies.ts";
+import type { Desk } from "./desk.ts";
 import { mountImportPages } from "./imports/mount.ts";
 import { mountInvitation } from "./invitation.ts";
 import { mountJourneys } from "./journeys/mount.ts";
@@ -26,10 +28,8 @@ export function mountConsole(mounting: Mounting, live: Live): void {
   mountInvitation(mounting);
   mountLive(mounting, live);
   mountDesk(mounting, "get", "/console", nowPage);
-  mountDesk(mounting, "post", "/console/property", async ({ properties, form }) => {
-    const wanted = form.get("property") ?? "";
-    if (!properties.some(({ id }) => id === wanted)) throw invalid("property", "is none of yours");
-    return redirect("/console", [setCookie(service, "console_property", wanted, YEAR_SECONDS)]);
+  mountDesk(mounting, "post", "/console/property", (desk) => chooseProperty(service, desk), {
+    ofAnyProperty: true,
   });
   for (const act of ["pause", "resume"] as const) {
     mountDesk(mounting, "post", `/console/sending/${act}`, (desk) => actOnSending(desk, act));
@@ -46,4 +46,10 @@ export function mountConsole(mounting: Mounting, live: Live): void {
   mountDesk(mounting, "get", "/console/records", (desk) => tablesPage(desk, catalog));
   mountDesk(mounting, "get", "/console/records/:table", (desk) => tablePage(desk, catalog));
   mountDesk(mounting, "get", "/console/records/:table/:id", (desk) => recordPage(desk, catalog));
+}
+
+async function chooseProperty(service: Service, { properties, form }: Desk): Promise<Response> {
+  const wanted = form.get("property") ?? "";
+  if (!properties.some(({ id }) => id === wanted)) throw invalid("property", "is none of yours");
+  return redirect("/console", [setCookie(service, "console_property", wanted, YEAR_SECONDS)]);
 }

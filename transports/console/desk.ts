@@ -29,8 +29,8 @@ export interface Desk {
   canWrite: boolean;
   /** The token that each form carries. */
   token: string;
-  /** Whether the fields have the token. */
-  isOurs(fields: URLSearchParams): boolean;
+  /** The answer to a form that no page of this desk has sent; null for one of its own. */
+  refusal(fields: URLSearchParams): Promise<Response | null>;
   /** The fields of the posted form; empty on other requests. */
   form: URLSearchParams;
   run<T = Row>(operation: string, input?: object): Promise<T>;

@@ -1,7 +1,7 @@
 import { html } from "hono/html";
-import { type Fault, toFault } from "#runtime/faults.ts";
+import { Fault, toFault } from "#runtime/faults.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
-import type { Desk } from "./desk.ts";
+import type { Desk, Row } from "./desk.ts";
 import { faultText, tokenField } from "./frame.ts";
 import { inEnglish } from "./words/say.ts";
 
@@ -78,18 +78,53 @@ export function onceField(): Html {
   return html`<input type="hidden" name="once" value="${crypto.randomUUID()}">`;
 }
 
+/**
+ * The version of the record that the page shows: a form is refused where the record has another one by then. The time
+ * of the last change stands for the version of a record without one.
+ */
+export function versionField({ version: counted, updated_at }: Row): Html | "" {
+  const version = counted ?? updated_at;
+  return version === undefined ? "" : html`<input type="hidden" name="version" value="${version}">`;
+}
+
+/** The shown version, as operations take it. */
+export function versionIn(form: URLSearchParams): { version?: number } {
+  return form.has("version") ? { version: Number(form.get("version")) } : {};
+}
+
+/** Throws `conflict` where the record has another version than the one that the form's page shows. */
+export function checkSeen({ form }: Desk, { version, updated_at }: Row): void {
+  const [seen, now] = [form.get("version"), String(version ?? updated_at)];
+  if (seen === null || seen === now) return;
+  const message = `is ${now} now, and the page shows ${seen}`;
+  throw new Fault("conflict", { message, details: [{ field: "version", message }] });
+}
+
 /** A button that does one thing by itself. */
-export function actButton(desk: Desk, action: string, text: string, kind = "quiet"): Html {
-  return html`<form method="post" action="${action}">${tokenField(desk)}${onceField()}<button class="${kind} small">${text}</button></form>`;
+export function actButton(
+  desk: Desk,
+  action: string,
+  text: string,
+  kind = "quiet",
+  fields: Html | "" = "",
+): Html {
+  return html`<form method="post" action="${action}">${tokenField(desk)}${onceField()}${fields}<button class="${kind} small">${text}</button></form>`;
 }
 
 /** A button that shows first what will happen. */
 export function askButton(
   desk: Desk,
-  ask: { action: string; text: string; question: string | Html; yes: string; kind?: string },
+  ask: {
+    action: string;
+    text: string;
+    question: string | Html;
+    yes: string;
+    kind?: string;
+    fields?: Html | "";
+  },
 ): Html {
-  const { action, text, question, yes, kind = "grave" } = ask;
-  return html`<details class="ask${kind === "" ? " main" : ""}"><summary>${text}…</summary><div class="asked"><p>${question}</p>${actButton(desk, action, yes, kind)}</div></details>`;
+  const { action, text, question, yes, kind = "grave", fields = "" } = ask;
+  return html`<details class="ask${kind === "" ? " main" : ""}"><summary>${text}…</summary><div class="asked"><p>${question}</p>${actButton(desk, action, yes, kind, fields)}</div></details>`;
 }
 
 /** Runs the work of a form. A fault that the person can mend shows the form again, with what they have written. */

@@ -117,8 +117,21 @@ export function faultText(fault: Fault): Html {
   // A detail that the sentence says already is not said again.
   const further = fault.details?.filter(({ message }) => !fault.message.includes(message)) ?? [];
   const details = further.map(({ field, message }) => html`<li>${inEnglish(`${field}: ${message}`)}</li>`);
+  const isStale = fault.code === "conflict" && fault.details?.some(({ field }) => field === "version");
+  if (isStale) return html`<div class="wrong" role="alert"><p>${say().general.changedMeanwhile}</p></div>`;
   const text = fault.status >= 500 ? say().general.nothingLostPleaseTryAgain : inEnglish(fault.message);
   return html`<div class="wrong" role="alert"><p>${text}</p>${details.length > 0 ? html`<ul>${details}</ul>` : ""}</div>`;
+}
+
+/** The page of a form whose property is not the one that the console is at now. */
+export function elsewherePage(desk: Desk, propertyId: string | undefined): Promise<Response> {
+  const of = desk.properties.find(({ id }) => id === propertyId)?.name ?? say().general.anotherProperty;
+  return consolePage(desk, {
+    part: "/console",
+    heading: say().general.formOfAnotherProperty,
+    content: html`<div class="wrong" role="alert"><p>${say().general.formOf(of, desk.property.name)}</p></div>`,
+    status: 409,
+  });
 }
 
 /** The page of a person who belongs to no property. */

@@ -1,14 +1,23 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { HttpContext } from "#transports/http/handlers.ts";
 
-/** The forms' token against forgery. It follows from the session's token, which no other site knows. */
-export function formToken(session: string): string {
-  return createHash("sha256").update(`console form ${session}`).digest("base64url");
+/**
+ * The forms' token against forgery: it follows from the session's token, which no other site knows. A form of a property
+ * also names it there, because another tab of the browser can choose another one.
+ */
+export function formToken(session: string, propertyId?: string): string {
+  const secret = createHash("sha256").update(`console form ${session}`).digest("base64url");
+  return propertyId === undefined ? secret : `${secret}.${propertyId}`;
+}
+
+/** The property of the page whose form this is. */
+export function propertyOfForm(form: URLSearchParams): string | undefined {
+  return form.get("token")?.split(".")[1];
 }
 
 /** Whether the form carries the session's token. */
 export function hasFormToken(form: URLSearchParams, session: string): boolean {
-  const given = Buffer.from(form.get("token") ?? "");
+  const given = Buffer.from(form.get("token")?.split(".")[0] ?? "");
   const right = Buffer.from(formToken(session));
   return given.length === right.length && timingSafeEqual(given, right);
 }

@@ -12,8 +12,8 @@ import { readForm } from "#transports/pages/frame/form.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
 import { cookieIn, setCookie } from "./cookies.ts";
 import type { Desk, User } from "./desk.ts";
-import { faultPage, MOST_WAITING, nowherePage } from "./frame.ts";
-import { formToken, hasFormToken, hereOf, isFromHere } from "./guard.ts";
+import { elsewherePage, faultPage, MOST_WAITING, nowherePage } from "./frame.ts";
+import { formToken, hasFormToken, hereOf, isFromHere, propertyOfForm } from "./guard.ts";
 import { arrivalPage } from "./sign-in.ts";
 import { redirect, refusedPage } from "./signed-out.ts";
 
@@ -22,14 +22,15 @@ const MOST_FORM_BYTES = 1_500_000;
 
 /**
  * Mounts a page for signed-in people. A form changes something only if a page of ours has sent it. A page that
- * `readsItself` takes a file: it checks the form's token by `isOurs` before it does anything with it.
+ * `readsItself` takes a file: it checks the form by `refusal` before it does anything with it. A form that is
+ * `ofAnyProperty` does the same from every page.
  */
 export function mountDesk(
   mounting: Mounting,
   method: "get" | "post",
   path: string,
   work: (desk: Desk) => Promise<Response>,
-  { readsItself = false }: { readsItself?: boolean } = {},
+  { readsItself = false, ofAnyProperty = false }: { readsItself?: boolean; ofAnyProperty?: boolean } = {},
 ): void {
   const { app, service, control } = mounting;
   app[method](path, async (c) => {
@@ -45,9 +46,9 @@ export function mountDesk(
       const form = isForm ? await readForm(c, MOST_FORM_BYTES) : new URLSearchParams();
       if (isForm && !(form && hasFormToken(form, session))) return refusedPage(c);
       const found = await deskOf(mounting, c, { user: actor, session, form: form! });
-      return found === null
-        ? nowherePage(c, actor.email, formToken(session))
-        : await atDesk(found, FORMS.test(path) ? forWriters(work) : work);
+      if (found === null) return nowherePage(c, actor.email, formToken(session));
+      const refused = isForm && !ofAnyProperty ? await found.refusal(form!) : null;
+      return refused ?? (await atDesk(found, FORMS.test(path) ? forWriters(work) : work));
     } catch (error) {
       const fault = loggedFault(service.log, error, { path: "console", requestId: "" });
       const isOver = fault.code === "invalid_credential" || fault.code === "credential_expired";
@@ -124,7 +125,7 @@ async function deskOf(
     const { body, page } = await invoked(`list_${name}`, input, property.id);
     return { rows: JSON.parse(body), next: page?.nextCursor };
   };
-  return {
+  const desk: Desk = {
     c,
     user,
     property,
@@ -136,26 +137,32 @@ async function deskOf(
     properties,
     role: user.isPlatformAdmin ? "platform_admin" : membership!.role,
     canWrite: user.isPlatformAdmin || membership?.role !== "analyst",
-    token: formToken(session),
-    isOurs: (fields) => hasFormToken(fields, session),
+    token: formToken(session, property.id),
+    refusal: async (fields) => {
+      if (!hasFormToken(fields, session)) return refusedPage(c);
+      const of = propertyOfForm(fields);
+      return of === property.id ? null : elsewherePage(desk, of);
+    },
     form,
     once: async (name, input = {}) =>
       JSON.parse((await invoked(name, input, property.id, form.get("once") ?? undefined)).body),
     run: async (name, input = {}) => JSON.parse((await invoked(name, input, property.id)).body),
-    file: async (name, input = {}) => {
-      const { file } = await invoked(name, input, property.id);
-      if (!file) throw new Error(`${name} answers no file`);
-      return new Response(bodyOf(file.stream), {
-        headers: {
-          "content-type": file.contentType,
-          "content-disposition": attachment(file),
-          "cache-control": "no-store",
-          "x-content-type-options": "nosniff",
-        },
-      });
-    },
+    file: async (name, input = {}) => download(name, await invoked(name, input, property.id)),
     list,
   };
+  return desk;
+}
+
+function download(name: string, { file }: Outcome): Response {
+  if (!file) throw new Error(`${name} answers no file`);
+  return new Response(bodyOf(file.stream), {
+    headers: {
+      "content-type": file.contentType,
+      "content-disposition": attachment(file),
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+    },
+  });
 }
 
 const logoIn = (property: Property) => (theme: Outcome) =>
@@ -168,10 +175,14 @@ async function propertiesOf({ service }: Mounting, { memberships }: User): Promi
     .sort((one, other) => one.name.localeCompare(other.name));
 }
 
-/** The key of a form that was shown once: the same form sent again answers as the first time. */
+/**
+ * The key of a form that was shown once: the same form sent again answers as the first time. One that the person has
+ * gone back to and filled in otherwise is new work.
+ */
 function onceOnly(name: string, once: string, input: object): NonNullable<Call["idempotency"]> {
   const fingerprint = createHash("sha256")
     .update(JSON.stringify([name, input]))
     .digest();
-  return { key: `console:${name}:${once.slice(0, 100)}`, fingerprint };
+  const content = fingerprint.toString("base64url");
+  return { key: `console:${name}:${once.slice(0, 100)}:${content}`, fingerprint };
 }

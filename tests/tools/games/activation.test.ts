@@ -101,3 +101,29 @@ test("a change of a draft keeps the cost and the limits that it does not name, a
   const found = await place.call("list_games", { filters });
   expect(found).toMatchObject([{ id }]);
 });
+
+test("a game whose segment is gone does not go live, because nobody could play it", async () => {
+  const place = await arcade(service);
+  const conditions = [{ field: "tier", operator: "is_set" }];
+  const segment = await place.call("create_segment", { name: "Gone", conditions });
+  const game = await place.draft(HALF, { segment_id: segment.id });
+  await place.call("delete_segment", { id: segment.id });
+  const refusal = expect.stringContaining("Give the game another segment, or none.");
+  expect((await place.on("preview_game", game)).errors).toContainEqual(refusal);
+  await expect(place.activate(game)).rejects.toMatchObject({ code: "invalid", message: refusal });
+  await place.call("update_game", { id: game, segment_id: null });
+  await place.activate(game);
+});
+
+test("tickets that have ended already are not granted, and their key stays free", async () => {
+  const place = await arcade(service);
+  const game = await place.game(HALF, { cost: { type: "ticket" }, own_free_entry: true });
+  const player = await place.player();
+  const grant = (more: object) =>
+    place.on("grant_game_tickets", game, { playerIds: [player], key: "weekend", ...more });
+  await expect(grant({ expiresAt: "2020-01-01T00:00:00Z" })).rejects.toMatchObject({
+    code: "invalid",
+    message: expect.stringContaining("expiresAt: has passed"),
+  });
+  expect(await grant({ expiresAt: "2036-01-01T00:00:00Z" })).toMatchObject({ granted: 1 });
+});

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { newScenario, type Scenario } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
+import { arcadeIn } from "../games/arcade.ts";
 
 let service: TestService;
 let scenario: Scenario;
@@ -40,6 +41,17 @@ describe("a segment that is used cannot be deleted", () => {
     }
     await scenario.cancel(last);
     await expect(remove(named)).resolves.toMatchObject({ success: true });
+  });
+
+  test("by a game that is played", async () => {
+    const own = await segment("Players");
+    const place = arcadeIn(scenario);
+    const game = await place.game([{ label: "Dinner" }], { segment_id: own });
+    await expect(remove(own)).rejects.toMatchObject({ code: "conflict", message: /which is active, uses/ });
+    await place.on("pause_game", game);
+    await expect(remove(own)).rejects.toMatchObject({ code: "conflict", message: /End it first/ });
+    await place.on("end_game", game);
+    await remove(own);
   });
 
   test("by another segment", async () => {

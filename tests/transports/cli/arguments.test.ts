@@ -17,6 +17,17 @@ const run = (...words: string[]) => inProcess(service, words);
 const players = async () => JSON.parse((await run("list-players", ...mine(), "--json")).stdout).length;
 const mine = () => ["--property", service.tenant.slug];
 
+test("a refused key is told in words behind its token", async () => {
+  const { readKey } = service.tenant;
+  for (const [key, words, said] of [
+    ["pk_unknown", ["list-players"], /^invalid_credential: --key is unknown, revoked or malformed/],
+    [readKey, ["create-player", "--player-id", "K1"], /^insufficient_scope: --key: lacks the scope write/],
+  ] as const) {
+    const { exit, stderr } = await run(...words, "--url", service.baseUrl, "--key", key);
+    expect([exit, stderr]).toEqual([1, expect.stringMatching(said)]);
+  }
+});
+
 test("a flag that is given twice is refused, and a list goes on", async () => {
   const create = ["create-player", ...mine(), "--json"];
   for (const twice of [

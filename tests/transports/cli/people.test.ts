@@ -204,6 +204,19 @@ describe("work in the background", () => {
     expect(await run("list-players", ...mine, "--wait")).toMatchObject({ exit: 2 });
   });
 
+  test("of a campaign that is paused meanwhile is a failure, with the reason in its result", async () => {
+    await scenario.crowd(20, "held");
+    const id = await scenario.campaign({ throttle_per_minute: 1 });
+    const words = ["send-campaign", ...mine, "--campaign-id", id, "--wait", "--json"];
+    const waiting = run(...words);
+    await expect
+      .poll(async () => (await scenario.call("get_campaign", { id })).status, { timeout: 20_000 })
+      .toBe("sending");
+    await scenario.call("pause_campaign", { campaignId: id });
+    const { exit, stdout } = await waiting;
+    expect([exit, JSON.parse(stdout).campaign.status]).toEqual([1, "paused"]);
+  }, 60_000);
+
   const keyOf = async () =>
     (await service.call("create_api_key", { property_id: scenario.id, name: "w" })).api_key as string;
 });

@@ -90,6 +90,16 @@ test("a form that is sent twice does its work once", async () => {
   expect(second.location).toBe(first.location);
 });
 
+test("a form that a person goes back to, and fills in otherwise, is new work", async () => {
+  const one = await signedIn(service);
+  const once = crypto.randomUUID();
+  const fields = { channel: "email", to: "all", once };
+  const first = await one.post("/console/campaigns/new", { ...fields, name: "Before" });
+  const second = await one.post("/console/campaigns/new", { ...fields, name: "After" });
+  expect([first.status, second.status]).toEqual([303, 303]);
+  expect(second.location).not.toBe(first.location);
+});
+
 test("a preview of a variant whose test has been removed is the message of all", async () => {
   const one = await signedIn(service);
   const { location } = await one.post("/console/campaigns/new", {

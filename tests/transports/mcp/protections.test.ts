@@ -367,6 +367,14 @@ describe("what weakens a protection", () => {
     expect(told.data).toMatchObject({ confirmation_required: true });
     expect(told.data.message).toContain('min_age 18, email_consent_mode "opt_out"');
   });
+
+  test("of a property that is not the person's are refused as such", async () => {
+    const { token } = await service.signIn({ role: "manager" });
+    const { id } = await service.newTenant();
+    const theirs = { "X-Api-Key": null, Authorization: `Bearer ${token}`, "X-Property-Id": id };
+    const told = await onceOverMcp(service, CATALOG.operations.get("get_property")!, {}, theirs);
+    expect(told.data).toMatchObject({ code: "wrong_property" });
+  });
 });
 
 describe("what is asked about a person", () => {

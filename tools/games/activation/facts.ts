@@ -1,7 +1,9 @@
+import { toFault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { Game } from "#tools/games/game/game.ts";
 import { lawsInForce } from "#tools/games/law/law.ts";
 import { type Prize, prizesOf } from "#tools/games/prize/prize.ts";
+import { audienceOf } from "#tools/segments/rules/references.ts";
 import { shownName, themeOf } from "#tools/themes/theme.ts";
 import { problemsOf } from "./problems.ts";
 import { type PrizeOdds, rulesOf } from "./rules.ts";
@@ -28,6 +30,7 @@ export async function factsOf(context: Context, game: Game): Promise<{ facts: Fa
   const theme = await themeOf(context);
   const codes = await codesLeft(context);
   const { errors, warnings } = problemsOf(context, { game, prizes, laws, worth, denominator, theme, codes });
+  errors.push(...(await segmentProblems(context, game)));
   const odds = prizes.map(({ id, label, kind, value, weight, inventory_total }) => ({
     prize_id: id,
     label,
@@ -51,6 +54,19 @@ export async function factsOf(context: Context, game: Game): Promise<{ facts: Fa
     rules_text: rulesOf(context, game, { prizes: odds, worth, casino: shownName(theme, context.property) }),
   };
   return { facts, prizes };
+}
+
+/** Nobody plays a game whose segment is gone, or whose rules name what is gone. */
+async function segmentProblems({ sql, property }: Context, { segment_id }: Game): Promise<string[]> {
+  if (segment_id === null) return [];
+  try {
+    await audienceOf(sql, property.id, segment_id);
+    return [];
+  } catch (error) {
+    const { status, message } = toFault(error);
+    if (status >= 500) throw error;
+    return [`segment_id: ${message} Give the game another segment, or none.`];
+  }
 }
 
 /** The codes that no claim has taken, by pool. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
-import { UNBOUNDED } from "#runtime/operation/context.ts";
+import { type Context, UNBOUNDED } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { activate } from "../activation/activate.ts";
 import { factsOf } from "../activation/facts.ts";
@@ -21,6 +21,7 @@ export default tool({
   async handler(context, { gameId }) {
     const game = await findGame(context, gameId, { lock: "change" });
     checkStatus(game, ["draft"], "be activated");
+    await keepSegment(context, game.segment_id);
     const { facts, prizes } = await factsOf(context, game);
     if (facts.errors.length > 0) {
       const details = facts.errors.map((message) => ({ field: "gameId", message }));
@@ -36,3 +37,9 @@ export default tool({
     return { success: true as const, game: row, warnings: facts.warnings };
   },
 });
+
+/** A segment that is being deleted meanwhile is gone first, or stays. */
+async function keepSegment({ sql, property }: Context, segmentId: string | null): Promise<void> {
+  if (segmentId === null) return;
+  await sql`select from segments where property_id = ${property.id} and id = ${segmentId} for key share`;
+}

@@ -9,6 +9,8 @@ import {
   type Option,
   select,
   tried,
+  versionField,
+  versionIn,
 } from "#transports/console/fields.ts";
 import { redirect } from "#transports/console/signed-out.ts";
 import { timeOf } from "#transports/console/values.ts";
@@ -35,7 +37,7 @@ export function abTestForm(desk: Desk, campaign: Row, templates: readonly Row[],
   const form = formOf(desk, {
     action: path,
     filled,
-    content: html`${fields("a", "b")}<details><summary>${say().campaigns.moreVariants}</summary>${fields("c", "d")}</details>${select(filled, { name: "metric", label: say().campaigns.winnerHasMost, options: metrics })}${numbers}${goal}<div class="acts"><button>${say().campaigns.saveTheTest}</button></div>`,
+    content: html`${versionField(campaign)}${fields("a", "b")}<details><summary>${say().campaigns.moreVariants}</summary>${fields("c", "d")}</details>${select(filled, { name: "metric", label: say().campaigns.winnerHasMost, options: metrics })}${numbers}${goal}<div class="acts"><button>${say().campaigns.saveTheTest}</button></div>`,
   });
   const remove = test ? actButton(desk, `${path}/remove`, say().campaigns.removeTheTest, "plain-button") : "";
   const isOpen = test !== null || again !== undefined;
@@ -47,7 +49,7 @@ export function saveAbTest(desk: Desk, again: (filled: Filled) => Promise<Respon
   const id = desk.c.req.param("id")!;
   return tried(
     async () => {
-      await desk.run("update_campaign", { id, ...testIn(desk.form) });
+      await desk.run("update_campaign", { id, ...testIn(desk.form), ...versionIn(desk.form) });
       return redirect(`${PART}/${id}`);
     },
     (fault) => again({ values: desk.form, fault }),

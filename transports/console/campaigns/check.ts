@@ -1,7 +1,7 @@
 import { html } from "hono/html";
 import type { Preflight } from "#tools/campaigns/preflight/preflight.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
-import { askButton, type Filled, formOf, input, tick } from "#transports/console/fields.ts";
+import { askButton, type Filled, formOf, input, tick, versionField } from "#transports/console/fields.ts";
 import { readerOf } from "#transports/console/reader.ts";
 import { countedNow } from "#transports/console/values.ts";
 import { render } from "#transports/console/views/preflight_campaign.js";
@@ -35,7 +35,7 @@ function sending(desk: Desk, campaign: Row, { ok, allowed }: Preflight, filled: 
     action: `${path}/schedule`,
     filled: { values: campaign },
     kind: "bare",
-    content: html`${input({ values: {} }, { name: "scheduled_at", label: say().report.timeByClockOf(desk.property.timezone), type: "datetime-local", isRequired: true })}${tick({ values: campaign }, { name: "send_in_player_timezone", label: say().report.atThisHourEachPlayers })}<button class="quiet small">${say().report.schedule}</button>`,
+    content: html`${versionField(campaign)}${input({ values: {} }, { name: "scheduled_at", label: say().report.timeByClockOf(desk.property.timezone), type: "datetime-local", isRequired: true })}${tick({ values: campaign }, { name: "send_in_player_timezone", label: say().report.atThisHourEachPlayers })}<button class="quiet small">${say().report.schedule}</button>`,
   });
   const now = askButton(desk, {
     action: `${path}/send`,
@@ -43,6 +43,7 @@ function sending(desk: Desk, campaign: Row, { ok, allowed }: Preflight, filled: 
     question: say().report.messagesGoOut(messages),
     yes: say().report.sendMessages(messages),
     kind: "",
+    fields: versionField(campaign),
   });
   return html`<div class="pane">${test}<h2>${say().report.send}</h2>${now}<h2>${say().report.orLater}</h2>${later}</div>`;
 }

@@ -10,6 +10,8 @@ import {
   select,
   textsOf,
   tried,
+  versionField,
+  versionIn,
 } from "#transports/console/fields.ts";
 import { consolePage } from "#transports/console/frame.ts";
 import { redirect } from "#transports/console/signed-out.ts";
@@ -74,6 +76,7 @@ export function saveCampaign(desk: Desk, again: (filled: Filled) => Promise<Resp
         ...scriptIn(desk.form),
         ...audienceIn(desk.form),
         ...tagsIn(desk.form),
+        ...versionIn(desk.form),
       });
       return redirect(`${PART}/${id}${desk.form.get("then") === "check" ? "?check=yes" : ""}`);
     },
@@ -105,7 +108,7 @@ export function editor(desk: Desk, campaign: Row, choices: Choices, filled = fil
   return formOf(desk, {
     action: `${PART}/${campaign.id}`,
     filled,
-    content: html`${input(filled, { name: "name", label: say().general.name, isRequired: true, most: 200 })}${templateField(filled, choices, String(campaign.channel))}${isMail ? mail : title}${body}${audienceField(desk, filled, choices)}${tagsField(filled)}<div class="acts"><button>${say().general.save}</button></div>`,
+    content: html`${versionField(campaign)}${input(filled, { name: "name", label: say().general.name, isRequired: true, most: 200 })}${templateField(filled, choices, String(campaign.channel))}${isMail ? mail : title}${body}${audienceField(desk, filled, choices)}${tagsField(filled)}<div class="acts"><button>${say().general.save}</button></div>`,
   });
 }
 
@@ -113,7 +116,7 @@ function scriptEditor(desk: Desk, campaign: Row, choices: Choices, filled: Fille
   return formOf(desk, {
     action: `${PART}/${campaign.id}`,
     filled,
-    content: html`${input(filled, { name: "name", label: say().general.name, isRequired: true, most: 200 })}${templateField(filled, choices, "voice")}${scriptField(filled)}${audienceField(desk, filled, choices)}${tagsField(filled)}<div class="acts"><button>${say().general.save}</button></div>`,
+    content: html`${versionField(campaign)}${input(filled, { name: "name", label: say().general.name, isRequired: true, most: 200 })}${templateField(filled, choices, "voice")}${scriptField(filled)}${audienceField(desk, filled, choices)}${tagsField(filled)}<div class="acts"><button>${say().general.save}</button></div>`,
   });
 }
 

@@ -41,9 +41,10 @@ export async function importPage(desk: Desk): Promise<Response> {
   });
 }
 
-/** Imports the file of a dry run, as it was tried. */
+/** Imports the file of a dry run, as it was tried. The page of one whose file is gone says so. */
 export async function importFile(desk: Desk): Promise<Response> {
   const dry = await desk.run("get_import_job", { id: desk.c.req.param("id") });
+  if (dry.upload_id === null) return redirect(`${PART}/${dry.id}`);
   const job = await desk.once("create_import_job", { upload_id: dry.upload_id, dry_run: false });
   return redirect(`${PART}/${job.id}`);
 }

@@ -3,7 +3,7 @@ import { Fault } from "#runtime/faults.ts";
 import { dropUpload, receiveFile } from "#tools/imports/upload.ts";
 import type { Desk } from "#transports/console/desk.ts";
 import { consolePage } from "#transports/console/frame.ts";
-import { redirect, refusedPage } from "#transports/console/signed-out.ts";
+import { redirect } from "#transports/console/signed-out.ts";
 import { term } from "#transports/console/terms.ts";
 import { say } from "#transports/console/words/say.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
@@ -33,9 +33,10 @@ export async function receiveUpload({ service }: Mounting, desk: Desk): Promise<
     const params = await receiveParts(incoming, async (file, filename) => {
       size = await receiveFile(service.db, { ...upload, filename }, file);
     });
-    if (!desk.isOurs(new URLSearchParams(params))) {
+    const refused = await desk.refusal(new URLSearchParams(params));
+    if (refused) {
       await drop();
-      return refusedPage(desk.c);
+      return refused;
     }
   } catch (error) {
     await drop();

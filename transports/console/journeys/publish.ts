@@ -1,7 +1,7 @@
 import { html } from "hono/html";
 import { ON_PUBLISH } from "#tools/journeys/publishing/people-inside.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
-import { formOf, type Option, select, tick } from "#transports/console/fields.ts";
+import { checkSeen, formOf, type Option, select, tick, versionField } from "#transports/console/fields.ts";
 import { redirect } from "#transports/console/signed-out.ts";
 import { inEnglish, say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
@@ -36,6 +36,7 @@ export async function publishSection(desk: Desk, journey: Row): Promise<Html> {
 /** Publishes the draft, and shows the journey. */
 export async function publishJourney(desk: Desk): Promise<Response> {
   const journeyId = desk.c.req.param("id")!;
+  checkSeen(desk, await desk.run("get_journey", { id: journeyId }));
   const onPublish = desk.form.get("onPublish");
   await desk.run("publish_journey", {
     journeyId,
@@ -57,6 +58,6 @@ function publishForm(desk: Desk, journey: Row): Html {
     action: `${PART}/${journey.id}/publish`,
     filled,
     kind: "bare",
-    content: html`${inside}${tick(filled, { name: "backfill", label, hint: say().journeys.withoutOnlyThoseEnterWho })}<details class="ask main"><summary>${say().journeys.publishOpens}</summary><div class="asked"><p>${say().journeys.fromThenOnPlayersEnter}</p><button>${say().journeys.publishTheJourney}</button></div></details>`,
+    content: html`${versionField(journey)}${inside}${tick(filled, { name: "backfill", label, hint: say().journeys.withoutOnlyThoseEnterWho })}<details class="ask main"><summary>${say().journeys.publishOpens}</summary><div class="asked"><p>${say().journeys.fromThenOnPlayersEnter}</p><button>${say().journeys.publishTheJourney}</button></div></details>`,
   });
 }

@@ -1,5 +1,5 @@
 import { html } from "hono/html";
-import type { Desk, Row } from "#transports/console/desk.ts";
+import type { Desk, Row, Rows } from "#transports/console/desk.ts";
 import { consolePage, firstStep } from "#transports/console/frame.ts";
 import { onward } from "#transports/console/paging.ts";
 import { term } from "#transports/console/terms.ts";
@@ -14,12 +14,7 @@ export const PART = "/console/players";
 export async function playersPage(desk: Desk): Promise<Response> {
   const { c, property } = desk;
   const wanted = (c.req.query("q") ?? "").trim();
-  const { rows, next } = await desk.list("players", {
-    filters: wanted === "" ? {} : { [`${columnOf(wanted)}.eq`]: wanted },
-    order: "created_at.desc,id.desc",
-    limit: 50,
-    cursor: c.req.query("cursor") ?? "",
-  });
+  const { rows, next } = await playersWith(desk, wanted);
   const empty =
     wanted === ""
       ? html`<p>${say().players.thereAreNoPlayersYet}</p>${firstStep(desk, "/console/imports/new", say().general.importPlayers)}`
@@ -50,8 +45,20 @@ function rowOf(timezone: string) {
     html`<tr><th scope="row"><a href="${PART}/${row.id}">${row.player_id ?? row.email ?? row.id}</a></th><td>${[row.first_name, row.last_name].filter(Boolean).join(" ")}</td><td>${shown(row.email, "")}</td><td>${shown(row.phone, "")}</td><td>${shown(row.tier, "")}</td><td class="number">${shown(row.adt, "")}</td><td>${chip(String(row.status))}</td><td>${timeOf(String(row.created_at), timezone)}</td></tr>`;
 }
 
-/** An index leads to each of the three columns. */
-function columnOf(wanted: string): string {
-  if (wanted.includes("@")) return "email";
-  return /^\+[\d\s().-]{7,}$/.test(wanted) ? "phone" : "player_id";
+/** An index leads to each column. Digits may be a player id or a phone as it is dialed in the property's country. */
+async function playersWith(desk: Desk, wanted: string): Promise<Rows> {
+  const find = (filters: Record<string, string>) =>
+    desk.list("players", {
+      filters,
+      order: "created_at.desc,id.desc",
+      limit: 50,
+      cursor: desk.c.req.query("cursor") ?? "",
+    });
+  if (wanted === "") return find({});
+  if (wanted.includes("@")) return find({ "email.eq": wanted });
+  const named = await find({ "player_id.eq": wanted });
+  if (named.rows.length > 0 || !DIALED.test(wanted)) return named;
+  return find({ "phone.eq": wanted });
 }
+
+const DIALED = /^\+?[\d\s().-]{7,30}$/;

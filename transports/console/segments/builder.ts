@@ -2,7 +2,7 @@ import { html } from "hono/html";
 import { type Fault, toFault } from "#runtime/faults.ts";
 import type { Group } from "#tools/segments/rules/compile.ts";
 import type { Desk } from "#transports/console/desk.ts";
-import { area, formOf, input } from "#transports/console/fields.ts";
+import { area, formOf, input, versionField, versionIn } from "#transports/console/fields.ts";
 import { consolePage, faultText } from "#transports/console/frame.ts";
 import { redirect } from "#transports/console/signed-out.ts";
 import { say } from "#transports/console/words/say.ts";
@@ -22,10 +22,18 @@ export async function newSegmentPage(desk: Desk): Promise<Response> {
 /** The form of a saved segment's rules. */
 export async function editSegmentPage(desk: Desk): Promise<Response> {
   const id = desk.c.req.param("id")!;
-  const segment = await desk.run<SavedSegment>("get_segment", { id });
-  const draft = draftOf(segment);
-  if (draft) return builderPage(desk, { draft, act: "count", segment: { id, name: String(segment.name) } });
-  const content = html`<div class="note"><p>${say().segments.rulesThisSegmentNestDeeper}</p></div>`;
+  const [segment, { typeOf }] = await Promise.all([
+    desk.run<SavedSegment>("get_segment", { id }),
+    choicesOf(desk),
+  ]);
+  const draft = draftOf(segment, typeOf);
+  if (draft)
+    return builderPage(desk, {
+      draft,
+      act: "count",
+      segment: { id, name: String(segment.name), version: segment.version },
+    });
+  const content = html`<div class="note"><p>${say().segments.formCannotShowTheseRules}</p></div>`;
   const above = { path: `${PART}/${id}`, name: String(segment.name) };
   return consolePage(desk, { part: PART, above, heading: say().segments.changeTheRules, content });
 }
@@ -35,20 +43,22 @@ export async function buildSegment(desk: Desk): Promise<Response> {
   const id = desk.c.req.param("id");
   const act = desk.form.get("do") ?? "show";
   const draft = changed(draftIn(desk.form), act);
-  const segment = id === undefined ? undefined : { id, name: draft.name };
+  const segment = id === undefined ? undefined : { id, name: draft.name, ...versionIn(desk.form) };
   if (act !== "save") return builderPage(desk, { draft, act, segment });
   try {
     const { typeOf } = await choicesOf(desk);
     const { name, description } = draft;
     const values = { name, description: description || null, ...rulesOf(draft, typeOf) };
     const saved = segment
-      ? await desk.run("update_segment", { id: segment.id, ...values })
+      ? await desk.run("update_segment", { id: segment.id, ...values, ...versionIn(desk.form) })
       : await desk.once("create_segment", values);
     return redirect(`${PART}/${saved.id}`);
   } catch (error) {
     const fault = toFault(error);
     if (fault.status === 403 || fault.status >= 500) throw fault;
-    const page = await builderPage(desk, { draft, act: "", segment, fault });
+    const now = segment && (await desk.run<SavedSegment>("get_segment", { id: segment.id }));
+    const again = segment && now && { ...segment, version: now.version };
+    const page = await builderPage(desk, { draft, act: "", segment: again, fault });
     return new Response(page.body, { status: fault.status, headers: page.headers });
   }
 }
@@ -57,7 +67,7 @@ interface Shown {
   draft: Draft;
   /** The pressed button. */
   act: string;
-  segment?: { id: string; name: string } | undefined;
+  segment?: { id: string; name: string; version?: number } | undefined;
   fault?: Fault;
 }
 
@@ -71,7 +81,7 @@ async function builderPage(desk: Desk, { draft, act, segment, fault }: Shown): P
     action: segment ? `${PART}/${segment.id}/edit` : `${PART}/new`,
     filled,
     kind: "bare builder",
-    content: html`<div class="two aside"><div class="form">${input(filled, { name: "name", label: say().general.name, most: 200, placeholder: say().segments.goldAwayFor60Days })}<div id="rules" data-shown="rules" class="form bare">${groupsOf(draft, choices)}</div>${area(filled, { name: "description", label: say().segments.note, rows: 2, hint: say().segments.forYourColleagues })}<div class="acts"><button name="do" value="save">${say().segments.saveTheSegment}</button><button class="quiet" name="do" value="count">${say().segments.count}</button><button class="quiet" name="do" value="reach">${say().segments.whoCanBeReached}</button></div></div><div><section class="pane" aria-live="polite"><h2>${say().segments.inWords}</h2><div id="effect" data-shown="always">${rulesInWords(rules, choices.names)}${effect}</div></section></div></div>`,
+    content: html`${segment ? versionField({ ...segment }) : ""}<div class="two aside"><div class="form">${input(filled, { name: "name", label: say().general.name, most: 200, placeholder: say().segments.goldAwayFor60Days })}<div id="rules" data-shown="rules" class="form bare">${groupsOf(draft, choices)}</div>${area(filled, { name: "description", label: say().segments.note, rows: 2, hint: say().segments.forYourColleagues })}<div class="acts"><button name="do" value="save">${say().segments.saveTheSegment}</button><button class="quiet" name="do" value="count">${say().segments.count}</button><button class="quiet" name="do" value="reach">${say().segments.whoCanBeReached}</button></div></div><div><section class="pane" aria-live="polite"><h2>${say().segments.inWords}</h2><div id="effect" data-shown="always">${rulesInWords(rules, choices.names)}${effect}</div></section></div></div>`,
   });
   return consolePage(desk, {
     part: PART,

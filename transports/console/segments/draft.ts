@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Condition, Group } from "#tools/segments/rules/compile.ts";
 
 /** A rule as its form has it: texts alone. */
@@ -95,10 +96,29 @@ function conditionOf(rule: Rule, typeOf: (field: string) => string): Condition {
   if (WITHOUT_VALUE.has(operator)) return { field, operator };
   const type = operator.endsWith("_days") ? "number" : typeOf(field);
   const value = WITH_LIST.has(operator)
-    ? rule.value.split(",").map((one) => typed(one.trim(), type))
+    ? listIn(rule.value).map((one) => typed(one, type))
     : typed(rule.value, type);
   if (rule.field !== "event" || rule.days === "") return { field, operator, value };
   return { field, operator: "is", value: { op: operator, n: value, within_days: Number(rule.days) } };
+}
+
+const ITEM = /\s*(?:"((?:[^"]|"")*)"|([^,]*))\s*(?:,|$)/y;
+
+/** The values of a list in one line: commas part them, and quotes hold one that has a comma itself. */
+function listIn(text: string): string[] {
+  const items: string[] = [];
+  ITEM.lastIndex = 0;
+  do {
+    const [, quoted, plain] = ITEM.exec(text) ?? [];
+    if (quoted === undefined && plain === undefined) return text.split(",").map((one) => one.trim());
+    items.push(quoted?.replaceAll('""', '"') ?? plain!.trim());
+  } while (ITEM.lastIndex < text.length);
+  return items;
+}
+
+function listText(values: readonly unknown[]): string {
+  const quoted = (text: string) => (/[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  return values.map((value) => quoted(String(value))).join(", ");
 }
 
 /** Numbers and yes or no by the field's type. The operation refuses any other text, and names it. */
@@ -111,13 +131,19 @@ function typed(text: string, type: string): unknown {
 export interface SavedSegment extends Group {
   name: string;
   description: string | null;
+  version: number;
 }
 
-/** The draft of a saved segment; null where its groups nest deeper than a form shows. */
-export function draftOf({ name, description, logic, conditions, groups }: SavedSegment): Draft | null {
+/** The draft of a saved segment; null where a form would not save its rules as they are. */
+export function draftOf(
+  { name, description, logic, conditions, groups }: SavedSegment,
+  typeOf: (field: string) => string,
+): Draft | null {
   const nested = groups ?? [];
   if (nested.some((one) => (one.groups ?? []).length > 0)) return null;
   const all = [...(conditions.length > 0 || nested.length === 0 ? [{ logic, conditions }] : []), ...nested];
+  const staysSame = (one: Condition) => isDeepStrictEqual(conditionOf(ruleOf(one), typeOf), one);
+  if (!all.every((one) => one.conditions.every(staysSame))) return null;
   const drafted = all.map((one) => ({ logic: one.logic, rules: one.conditions.map(ruleOf) }));
   return { name, description: description ?? "", logic, groups: drafted };
 }
@@ -129,7 +155,7 @@ function ruleOf({ field, operator, value }: Condition): Rule {
     const { op, n, within_days } = value as { op: string; n: unknown; within_days: number };
     return { ...rule, operator: op, value: String(n), days: String(within_days) };
   }
-  if (Array.isArray(value)) return { ...rule, value: value.join(", ") };
+  if (Array.isArray(value)) return { ...rule, value: listText(value) };
   if (typeof value === "boolean") return { ...rule, value: value ? "yes" : "no" };
   return { ...rule, value: value === undefined || value === null ? "" : String(value) };
 }

@@ -37,9 +37,15 @@ function valueField(name: string, rule: Rule, type: string, number: number): Htm
     return html`<div class="field">${label}<select id="${name}.value" name="${name}.value">${optionsOf(options, rule.value)}</select></div>`;
   }
   const isDays = rule.operator.endsWith("_days");
-  const isDate = !isDays && (type === "date" || type === "timestamp") && !rule.operator.includes("between");
+  // A browser shows no moment of a day in a field for dates, and would send nothing in its place.
+  const isDate = !isDays && takesDate(type, rule);
   const kind = isDate ? "date" : isDays ? "number" : "text";
   return html`<div class="field">${label}<input id="${name}.value" name="${name}.value" type="${kind}" value="${rule.value}" maxlength="2000" placeholder="${hintOf(rule.operator)}"></div>`;
+}
+
+function takesDate(type: string, { operator, value }: Rule): boolean {
+  if ((type !== "date" && type !== "timestamp") || operator.includes("between")) return false;
+  return value === "" || /^\d{4}-\d{2}-\d{2}$/.test(value);
 }
 
 function hintOf(operator: string): string {

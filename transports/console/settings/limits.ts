@@ -1,6 +1,15 @@
 import { html } from "hono/html";
 import { type Desk, isAdmin } from "#transports/console/desk.ts";
-import { type Filled, formOf, input, type Option, select, tried } from "#transports/console/fields.ts";
+import {
+  checkSeen,
+  type Filled,
+  formOf,
+  input,
+  type Option,
+  select,
+  tried,
+  versionField,
+} from "#transports/console/fields.ts";
 import { fieldsOf } from "#transports/console/records/fields.ts";
 import { redirect } from "#transports/console/signed-out.ts";
 import { say } from "#transports/console/words/say.ts";
@@ -34,7 +43,7 @@ export async function limitsPage(desk: Desk, again?: Filled): Promise<Response> 
     action: `${PART}/limits`,
     filled,
     kind: "narrow",
-    content: html`<p>${words.whatWaits}</p>${input(filled, { name: "approval_over_players", label: words.players, type: "number", hint: words.playersHint })}${input(filled, { name: "approval_over_cost", label: words.cost, type: "number", hint: words.costHint })}${select(filled, { name: "approval_four_eyes", label: words.fourEyes, options: fourEyes })}${input(filled, { name: "approval_growth_percent", label: words.growth, type: "number", isRequired: true, hint: words.growthHint })}<div class="acts"><button>${say().general.save}</button></div>`,
+    content: html`${versionField(property)}<p>${words.whatWaits}</p>${input(filled, { name: "approval_over_players", label: words.players, type: "number", hint: words.playersHint })}${input(filled, { name: "approval_over_cost", label: words.cost, type: "number", hint: words.costHint })}${select(filled, { name: "approval_four_eyes", label: words.fourEyes, options: fourEyes })}${input(filled, { name: "approval_growth_percent", label: words.growth, type: "number", isRequired: true, hint: words.growthHint })}<div class="acts"><button>${say().general.save}</button></div>`,
   });
   return settingPage(desk, "limits", form);
 }
@@ -47,6 +56,7 @@ export function saveLimits(desk: Desk): Promise<Response> {
   };
   return tried(
     async () => {
+      checkSeen(desk, await desk.run("get_property"));
       await desk.run("update_property", {
         approval_over_players: numberIn("approval_over_players"),
         approval_over_cost: numberIn("approval_over_cost"),

@@ -4,7 +4,7 @@ import { LOGO_KINDS, logoOf, MOST_LOGO_BYTES } from "#tools/themes/logo/logo.ts"
 import { type Theme, themePaths } from "#tools/themes/theme.ts";
 import type { Desk } from "#transports/console/desk.ts";
 import { actButton, tried } from "#transports/console/fields.ts";
-import { redirect, refusedPage } from "#transports/console/signed-out.ts";
+import { redirect } from "#transports/console/signed-out.ts";
 import { say } from "#transports/console/words/say.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { checkDeclared, receiveParts } from "#transports/rest/upload-body.ts";
@@ -31,7 +31,8 @@ export async function replaceLogo(desk: Desk, again: (fault: Fault) => Promise<R
   const { incoming } = desk.c.env;
   checkDeclared(incoming);
   const { bytes, params } = await readLogo(incoming);
-  if (!desk.isOurs(new URLSearchParams(params))) return refusedPage(desk.c);
+  const refused = await desk.refusal(new URLSearchParams(params));
+  if (refused) return refused;
   return tried(async () => {
     if (bytes === null) throw tooLarge();
     const logo = logoOf(bytes);

@@ -11,6 +11,8 @@ import {
   select,
   textsOf,
   tried,
+  versionField,
+  versionIn,
 } from "#transports/console/fields.ts";
 import { consolePage, firstStep } from "#transports/console/frame.ts";
 import { byName, nameSearch, noneNamed, onward } from "#transports/console/paging.ts";
@@ -92,7 +94,11 @@ export async function templatePage(desk: Desk, filled?: Filled): Promise<Respons
   const shown = filled ?? { values: template };
   const isMjml = template.engine === "mjml";
   const form = desk.canWrite
-    ? formOf(desk, { action: `${PART}/${id}`, filled: shown, content: bodyFields(shown, "", isMjml) })
+    ? formOf(desk, {
+        action: `${PART}/${id}`,
+        filled: shown,
+        content: html`${versionField(template)}${bodyFields(shown, "", isMjml)}`,
+      })
     : "";
   const fields = (template.variables as string[] | null) ?? [];
   const preview = messageView(asWritten(template), `${PART}/${id}/message`);
@@ -112,7 +118,7 @@ export function saveTemplate(desk: Desk): Promise<Response> {
   return tried(
     async () => {
       const { name, ...texts } = textsOf(desk.form, TEXTS);
-      await desk.run("update_template", { id, name: name ?? "", ...texts });
+      await desk.run("update_template", { id, name: name ?? "", ...texts, ...versionIn(desk.form) });
       return redirect(`${PART}/${id}`);
     },
     (fault) => templatePage(desk, { values: desk.form, fault }),

@@ -6,7 +6,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { nearest } from "#db/nearest.ts";
 import { Fault, invalid, loggedFault } from "#runtime/faults.ts";
-import { checkPerson, checkScope, tenantOf, withTenant } from "#runtime/funnel/access.ts";
+import { checkPerson, checkScope, scopesIn, tenantOf, withTenant } from "#runtime/funnel/access.ts";
 import { canonicalHash } from "#runtime/funnel/audit.ts";
 import { type AgentCall, mustConfirm } from "#runtime/funnel/confirmations.ts";
 import { readIdempotencyKey } from "#runtime/funnel/idempotency.ts";
@@ -154,6 +154,9 @@ async function runNamed(
 function refusal({ surfaces }: Machine, call: Call, operation: Operation): Fault {
   checkScope(operation, call.actor);
   checkPerson(operation, call);
+  const { propertyId: wanted, actor } = call;
+  if (wanted !== undefined && actor.type === "user" && scopesIn(actor, wanted).length === 0)
+    return new Fault("wrong_property");
   if (!surfaces.allows(call, operation)) return new Fault("insufficient_scope");
   return new Fault("forbidden", {
     message: `${operation.name} is not available on this connection: its toolsets, read_only or exclude option leaves it out.`,

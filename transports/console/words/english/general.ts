@@ -64,6 +64,12 @@ export const general = {
   youBelongToNoProperty: "You belong to no property yet",
   nowhere: (email: Part) =>
     html`An administrator gives ${email} a role with grant_membership. A platform administrator makes the first property with create_property.`,
+  anotherProperty: "another property",
+  formOfAnotherProperty: "This form is of another property",
+  formOf: (of: Part, at: Part) =>
+    html`The form is of <b>${of}</b>, and the console is at <b>${at}</b> now, perhaps because of another tab. Nothing has changed. Choose ${of} in the side bar, go back to the form, and send it again.`,
+  changedMeanwhile:
+    "This has been changed since your page showed it, and nothing of yours is done. Look at it as it is now; a form that stands below replaces it when you send it again.",
   buildASegment: "Build a segment",
   column: "Column",
   source: "Source",

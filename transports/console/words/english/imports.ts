@@ -11,7 +11,7 @@ export const imports = {
   rows: "Rows",
   uploadTheFileAgain: "Upload the file again",
   seeThesePlayers: "See these players",
-  fileThisDryRunImported: "The file of this dry run is imported, or was swept away.",
+  fileThisDryRunImported: "The file of this dry run is imported, tried again, or was swept away.",
   importRows: (rows: Shown) => `Import ${rows}`,
   changeTheMapping: "Change the mapping",
   toKnow: "To know",

@@ -3,8 +3,8 @@ import type { Part, Shown } from "#transports/console/words/part.ts";
 
 export const segments = {
   segments: "Segments",
-  rulesThisSegmentNestDeeper:
-    "The rules of this segment nest deeper than this form shows. Change them by an agent or the API: update_segment.",
+  formCannotShowTheseRules:
+    "This form cannot show all rules of this segment as they are. Change them by an agent or the API: update_segment.",
   changeTheRules: "Change the rules",
   pressCount: "Press Count.",
   saveTheSegment: "Save the segment",

@@ -65,6 +65,12 @@ export const general: Words["general"] = {
   youBelongToNoProperty: "Usted aún no pertenece a ninguna propiedad",
   nowhere: (email: Part) =>
     html`Un administrador le da un rol a ${email} con grant_membership. Un administrador de la plataforma crea la primera propiedad con create_property.`,
+  anotherProperty: "otra propiedad",
+  formOfAnotherProperty: "Este formulario es de otra propiedad",
+  formOf: (of: Part, at: Part) =>
+    html`El formulario es de <b>${of}</b>, y la consola está ahora en <b>${at}</b>, quizá por otra pestaña. Nada ha cambiado. Elija ${of} en la barra lateral, vuelva al formulario y envíelo de nuevo.`,
+  changedMeanwhile:
+    "Esto ha cambiado desde que su página lo mostró, y nada de lo suyo se ha hecho. Vea cómo está ahora; si hay un formulario abajo, lo reemplaza al enviarlo de nuevo.",
   buildASegment: "Crear un segmento",
   column: "Columna",
   source: "Origen",

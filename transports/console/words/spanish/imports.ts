@@ -12,7 +12,7 @@ export const imports: Words["imports"] = {
   rows: "Filas",
   uploadTheFileAgain: "Subir el archivo de nuevo",
   seeThesePlayers: "Ver estos jugadores",
-  fileThisDryRunImported: "El archivo de esta prueba ya se importó o se eliminó.",
+  fileThisDryRunImported: "El archivo de esta prueba ya se importó, se probó de nuevo o se borró.",
   importRows: (rows: Shown) => `Importar ${rows}`,
   changeTheMapping: "Cambiar la asignación",
   toKnow: "Para tener en cuenta",

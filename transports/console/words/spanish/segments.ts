@@ -4,8 +4,8 @@ import type { Part, Shown } from "#transports/console/words/part.ts";
 
 export const segments: Words["segments"] = {
   segments: "Segmentos",
-  rulesThisSegmentNestDeeper:
-    "Las reglas de este segmento tienen más niveles de los que muestra este formulario. Cámbielas con un agente o la API: update_segment.",
+  formCannotShowTheseRules:
+    "Este formulario no puede mostrar todas las reglas de este segmento tal como son. Cámbielas con un agente o la API: update_segment.",
   changeTheRules: "Cambiar las reglas",
   pressCount: "Pulse Contar.",
   saveTheSegment: "Guardar el segmento",
