@@ -49,7 +49,28 @@ begin
 end $$;
 revoke execute on procedure isolate_tenants from public;
 
--- Whether Citus distributes the tables. A distributed table cannot be analyzed in a transaction that has read it; the
--- autovacuum of each node analyzes it.
+-- Whether Citus distributes the tables.
 create function is_distributed() returns boolean language sql stable
   as $$ select exists (select from pg_extension where extname = 'citus') $$;
+
+-- The table that has the current property's rows of a tenants' table: on a cluster a shard, and null on the nodes that
+-- do not have it.
+create function shard_of(tenant_table regclass) returns regclass language plpgsql stable as $$
+begin
+  if is_distributed() then
+    return to_regclass(
+      shard_name(tenant_table, get_shard_id_for_distribution_column(tenant_table, current_property())));
+  end if;
+  return tenant_table;
+end $$;
+
+-- Collects the planner's statistics of a tenants' table. A statement that reads a row of the property's calls it, because
+-- Citus then runs it on the node that has the rows. Without statistics, every node that autovacuum has not visited yet
+-- would plan for an empty table.
+create function analyze_shard(tenant_table regclass, columns text) returns void language plpgsql as $$
+begin
+  if shard_of(tenant_table) is not null then
+    execute format('analyze %s (%s)', shard_of(tenant_table), columns);
+  end if;
+end $$;
+revoke execute on function analyze_shard(regclass, text) from public;

@@ -51,12 +51,9 @@ create function analyze_members() returns void language plpgsql security definer
   set search_path = public, pg_temp
   as $$
 begin
-  if is_distributed() then
-    return;
-  end if;
   if (select pg_relation_size(oid) / current_setting('block_size')::int > 2 * relpages + 10
-      from pg_class where oid = 'segment_members'::regclass) then
-    analyze segment_members (property_id, segment_id, player_id);
+      from pg_class where oid = shard_of('segment_members')) then
+    perform analyze_shard('segment_members', 'property_id, segment_id, player_id');
   end if;
 exception when lock_not_available then null;
 end $$;

@@ -168,10 +168,8 @@ create function analyze_sends() returns void language plpgsql security definer
   set search_path = public, pg_temp
   as $$
 begin
-  if is_distributed() then
-    return;
-  end if;
-  analyze campaign_sends (property_id, id, campaign_id, player_id, address_hash, status, claimed_by, scheduled_for);
+  perform analyze_shard('campaign_sends',
+    'property_id, id, campaign_id, player_id, address_hash, status, claimed_by, scheduled_for');
 exception when lock_not_available then null;
 end $$;
 revoke execute on function analyze_sends() from public;

@@ -81,11 +81,8 @@ grant select, update, delete on uploads, import_jobs, import_errors to app_syste
 create function analyze_players() returns void language plpgsql security definer set search_path = public, pg_temp
   as $$
 begin
-  if is_distributed() then
-    return;
-  end if;
-  analyze players (property_id, id, player_id, email, phone, deleted_at);
-  analyze suppressions (property_id, address_hash, reason, lifted_at);
+  perform analyze_shard('players', 'property_id, id, player_id, email, phone, deleted_at');
+  perform analyze_shard('suppressions', 'property_id, address_hash, reason, lifted_at');
 end $$;
 revoke execute on function analyze_players() from public;
 grant execute on function analyze_players() to app_property;

@@ -180,10 +180,8 @@ create function analyze_enrollments() returns void language plpgsql security def
   set search_path = public, pg_temp
   as $$
 begin
-  if is_distributed() then
-    return;
-  end if;
-  analyze journey_enrollments (property_id, id, journey_id, version, player_id, node, phase, status, wake_at);
+  perform analyze_shard('journey_enrollments',
+    'property_id, id, journey_id, version, player_id, node, phase, status, wake_at');
 exception when lock_not_available then null;
 end $$;
 revoke execute on function analyze_enrollments() from public;

@@ -26,7 +26,11 @@ export default job({
     }
     // Without statistics, a step would read all who sleep to find who is due.
     if (moved >= WORTH_ANALYZING)
-      await job.transact(({ sql }) => sql`select analyze_enrollments(), analyze_sends()`);
+      await job.transact(
+        ({ sql, property }) => sql`
+          select analyze_enrollments(), analyze_sends() from journeys
+          where property_id = ${property.id} and id = ${journeyId}`,
+      );
     await job.transact(async (context) => {
       // Resuming enqueues the job of a paused journey.
       if (!(await findActive(context, journeyId))) return;

@@ -33,7 +33,10 @@ const refreshSegment = job({
   input: z.object({ segmentId: z.uuid() }),
   async handler(job, { segmentId }) {
     const startedAt = performance.now();
-    await job.transact(({ sql }) => sql`select analyze_members()`);
+    await job.transact(
+      ({ sql, property }) => sql`
+        select analyze_members() from segments where property_id = ${property.id} and id = ${segmentId}`,
+    );
     const segment = await job.transact((context) => begin(context, segmentId));
     if (!segment) return;
     try {

@@ -95,9 +95,32 @@ export async function clusterDatabase(): Promise<ClusterDatabase | null> {
 
 /** Drops a database on every node. */
 export async function dropDatabase(server: string, workers: readonly string[], name: string): Promise<void> {
-  for (const node of [server, ...workers]) {
-    await onServer(node, (admin) => admin.unsafe(`drop database if exists ${name} with (force)`));
+  for (const node of [server, ...workers]) await onServer(node, (admin) => dropOn(admin, name));
+}
+
+/** Citus may open its own connection to the database anew while PostgreSQL waits for the end of all. */
+async function dropOn(admin: postgres.Sql, name: string, tries = 5): Promise<void> {
+  try {
+    await admin.unsafe(`drop database if exists ${name} with (force)`);
+  } catch (error) {
+    const isInUse = error instanceof postgres.PostgresError && error.code === "55006";
+    if (!isInUse || tries === 1) throw error;
+    await dropOn(admin, name, tries - 1);
   }
+}
+
+/** The rows of a table that the planner expects, over all nodes. */
+export async function expectedRows(database: string, table: string): Promise<number> {
+  return onServer(database, async (admin) => {
+    const [citus] = await admin`select from pg_extension where extname = 'citus'`;
+    const [known] = citus
+      ? await admin<{ rows: number }[]>`
+          select sum(result::float8) as rows from run_command_on_shards(${table},
+            'select greatest(reltuples, 0) from pg_class where oid = ''%s''::regclass')`
+      : await admin<{ rows: number }[]>`
+          select reltuples::float8 as rows from pg_class where oid = ${table}::regclass`;
+    return known!.rows;
+  });
 }
 
 async function onServer<T>(url: string, work: (admin: postgres.Sql) => PromiseLike<T>): Promise<T> {

@@ -8,19 +8,11 @@ export interface Exception {
 const COUNTED_ELSEWHERE =
   "PostgreSQL counts the rows that a transaction has read on the node that has them, and shows them there alone";
 
-const KNOWN_ELSEWHERE =
-  "the planner's figures of a table are on the nodes that have its parts, and those of the coordinator stay empty";
-
 /** Tests that fail on a Citus cluster, each for a reason that is no fault of the service. */
 export const EXCEPTIONS: readonly Exception[] = [
   {
     file: "tests/tools/compliance/address-lookups.test.ts",
     tests: /^of many rows, few are read by/,
     reason: COUNTED_ELSEWHERE,
-  },
-  {
-    file: "tests/tools/segments/refresh-segment.test.ts",
-    tests: /^a list that was filled all at once is known to the planner/,
-    reason: KNOWN_ELSEWHERE,
   },
 ];

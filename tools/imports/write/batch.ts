@@ -57,7 +57,9 @@ export async function writeBatch(
   if (open.length === 0) return false;
   await checkFields(context, batch);
   // After the lock, because rows of another import count too. Without it such a batch took 15 s, not 1.
-  if (batch.analyze) await sql`select analyze_players()`;
+  if (batch.analyze) {
+    await sql`select analyze_players() from import_jobs where property_id = ${property.id} and id = ${job.id}`;
+  }
   const { rows, flawed, refusals } = partRows(batch);
   const counts: Counts = { created: 0, updated: 0, skipped: 0 };
   if (job.params.dry_run) await sql`savepoint dry_run`;

@@ -171,6 +171,8 @@ async function shadowOthers(tenant: Tenant): Promise<void> {
       : sql`t.property_id = ${own}`;
     await shadow(tenant, name, { rows });
   }
+  // Its time zone is read in conditions and dates.
+  await shadow(tenant, "properties", { rows: sql`t.id = ${own}` });
 }
 
 /** The players' events with the assumed ones, which happen when the clock comes to them. */
