@@ -1,6 +1,7 @@
 import { type KnownValues, knownValues, knownValuesSql, nothingHas } from "#db/query/known-values.ts";
-import { raw, sql } from "#db/sql.ts";
+import { type Fragment, raw, sql } from "#db/sql.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
+import { EVENT_NAME } from "#tools/events/player-events.table.ts";
 import { COUNTRY_FORM, STATE_FORM } from "#tools/people/places.ts";
 import type { Condition, Group } from "./rules/compile.ts";
 
@@ -13,7 +14,10 @@ const VOCABULARY: Readonly<Record<string, (text: string, home: string) => string
   tags: (text) => text,
   state: STATE_FORM.fit,
   country: COUNTRY_FORM.fit,
+  timezone: (text) => text,
+  phone_type: (text) => text,
 };
+const EVENT = new RegExp(`^event\\.(${EVENT_NAME})\\.`);
 
 /** Sentences on rules that match nobody: the values that no player has, and the values that there are. */
 export async function whyNobody(context: Tenant, rules: Partial<Group>): Promise<string[]> {
@@ -26,19 +30,35 @@ export async function whyNobody(context: Tenant, rules: Partial<Group>): Promise
     const missing = stored.filter((one) => one !== null && !known.values.includes(one));
     said.push(...missing.map((one) => nothingHas(field, String(one), known)));
   }
-  return [...new Set(said)];
+  return [...new Set([...said, ...(await unknownEvents(context, rules))])];
 }
 
-function conditionsIn({ conditions = [], groups = [] }: Partial<Group>): Condition[] {
-  const own = conditions.filter(
+/** Names of events that nobody has reported. */
+async function unknownEvents(context: Tenant, rules: Partial<Group>): Promise<string[]> {
+  const names = conditionsOf(rules).flatMap(({ field }) => EVENT.exec(field)?.[1] ?? []);
+  if (names.length === 0) return [];
+  const events = sql`player_events where property_id = ${context.property.id}::uuid`;
+  const known = await valuesIn(context, sql`name`, events);
+  return names.filter((name) => !known.values.includes(name)).map((name) => nothingHas("event", name, known));
+}
+
+function conditionsIn(rules: Partial<Group>): Condition[] {
+  return conditionsOf(rules).filter(
     ({ field, operator }) => Object.hasOwn(VOCABULARY, field) && NAMING.has(operator),
   );
-  return [...own, ...groups.flatMap(conditionsIn)];
 }
 
-async function valuesOf({ sql: transaction, property }: Tenant, column: string): Promise<KnownValues> {
+function conditionsOf({ conditions = [], groups = [] }: Partial<Group>): Condition[] {
+  return [...conditions, ...groups.flatMap(conditionsOf)];
+}
+
+async function valuesOf(context: Tenant, column: string): Promise<KnownValues> {
   const value = raw(column === "tags" ? "unnest(tags)" : column);
-  const players = sql`players where property_id = ${property.id}::uuid and deleted_at is null`;
-  const rows = await transaction<{ value: string; looked: number }[]>`${knownValuesSql(value, players)}`;
+  const players = sql`players where property_id = ${context.property.id}::uuid and deleted_at is null`;
+  return valuesIn(context, value, players);
+}
+
+async function valuesIn({ sql: transaction }: Tenant, value: Fragment, from: Fragment): Promise<KnownValues> {
+  const rows = await transaction<{ value: string; looked: number }[]>`${knownValuesSql(value, from)}`;
   return knownValues(rows.map(({ value: known, looked }) => [known, looked]));
 }

@@ -53,9 +53,10 @@ export const confirmations: Area = {
         'audience: part("audience")',
       ],
       [
-        'content: { ...part("content"), ...(await templateFields(context, campaign)) }',
-        'content: part("content")',
+        'content: { ...part("content"), ...house, ...(await templateFields(context, campaign)) }',
+        'content: { ...part("content"), ...house }',
       ],
+      ['...part("content"), ...house,', '...part("content"),'],
     ],
     "tools/players/weakening.ts": [
       ["if (others.count < MOST_UNASKED) return [];", "return [];"],

@@ -70,6 +70,23 @@ test("values that no player has are named with those that there are", async () =
   expect(again.warnings).toHaveLength(1);
 });
 
+test("a time zone that no player has and an event that nobody has reported are named too", async () => {
+  const { id } = await scenario.call("create_player", { player_id: "v2" });
+  await scenario.call("create_player_event", { player_id: id, name: "visit" });
+  const { count, warnings } = await preview(
+    where("timezone", "eq", "America/Newyork"),
+    where("event.visitt.count", "gte", 1),
+  );
+  expect([count, warnings]).toEqual([
+    0,
+    [
+      'timezone: nothing here has "America/Newyork"; none has a value.',
+      'event: nothing here has "visitt"; there are visit.',
+    ],
+  ]);
+  expect((await preview(where("event.visit.count", "gte", 2))).warnings).toEqual([]);
+});
+
 test("an agent that saves such a segment is told so", async () => {
   const conditions = [where("tier", "eq", "Platin")];
   const params = { name: "create_segment", arguments: { name: "Platin", conditions } };
