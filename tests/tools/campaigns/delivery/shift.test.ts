@@ -164,6 +164,8 @@ test("when all of a property's own providers are put out of use, the service's o
 
 test("a shift begins with small batches, which grow until messages come too late, and shrink to those in time", async () => {
   await scenario.planned(1_000);
+  // A busy machine makes no message late here.
+  vi.spyOn(performance, "now").mockReturnValue(performance.now());
   const { sender } = vendor({ concurrency: 600 });
   const late = ({ id }: EmailMessage): SendOutcome => ({
     id,
