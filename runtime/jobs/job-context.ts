@@ -47,7 +47,11 @@ export function jobContexts(dependencies: JobDependencies, wake: SystemWork["wak
       config,
       log: log.child({ job: claimed.name, jobId: claimed.id, trace: currentActivity()?.traceId }),
       runtime: jobRuntime,
-      transact: (work) => guarded(() => inProperty(claimed, work)),
+      transact: (work) =>
+        guarded(() => {
+          const startedAt = performance.now();
+          return inProperty(claimed, (context) => work(context, startedAt));
+        }),
       transactSystem: (work) =>
         guarded(() => db.asSystem(work, { before: fence(claimed), deadline: TRANSACTION_DEADLINE })),
     }),

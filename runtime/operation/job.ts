@@ -16,8 +16,11 @@ export interface JobContext {
   config: Config;
   log: Log;
   runtime: JobRuntime;
-  /** One transaction of the tenant, refused when another worker has this job's lease. */
-  transact<T>(work: (context: Context) => Promise<T>): Promise<T>;
+  /**
+   * One transaction of the tenant, refused when another worker has this job's lease. `startedAt`: performance.now()
+   * before it began, and after the wait for its turn among the jobs.
+   */
+  transact<T>(work: (context: Context, startedAt: number) => Promise<T>): Promise<T>;
   /** One transaction over the platform's tables, under the same lease. */
   transactSystem<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
 }

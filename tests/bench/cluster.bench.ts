@@ -155,10 +155,12 @@ async function sendingSeconds({ sql, service, casinos }: Side): Promise<number> 
       return campaign;
     }),
   );
-  await until("the end of the campaigns", PATIENCE, async () => {
+  const areSent = async () => {
     const [row] =
       await sql`select count(*)::int as left from campaigns where id = any(${ids}) and status <> 'sent'`;
     return row!.left === 0;
-  });
+  };
+  // The question goes to every shard. Asked every 5 ms it took a fifth of the cluster's time.
+  await until("the end of the campaigns", PATIENCE, areSent, 50);
   return (performance.now() - startedAt) / 1_000;
 }

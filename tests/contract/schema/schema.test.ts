@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import postgres from "postgres";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { z } from "zod";
 import { identifier, raw } from "#db/sql.ts";
 import { readableOf } from "#runtime/operation/columns.ts";
@@ -299,6 +299,9 @@ test("a tenant sees its own row of every table and none of a rival's", async () 
   expect(new Set(rivalRows!.keys())).toEqual(new Set(tenants));
 });
 
+/** A cluster refuses every change of the column by which it distributes, before it asks the policies. */
+const MOVES = inject("workers").length > 0 ? ["0A000"] : [];
+
 test("a tenant can neither change, remove nor plant a rival's row", async () => {
   for (const table of tenants) {
     for (const verb of ["update", "delete", "insert"] as const) {
@@ -313,7 +316,9 @@ test("a tenant can neither change, remove nor plant a rival's row", async () => 
           ({ count }) => count,
           (error: { code: string }) => error.code,
         );
-      expect([0, "42501"], `${verb} ${table}`).toContain(outcome);
+      expect(verb === "update" ? [0, "42501", ...MOVES] : [0, "42501"], `${verb} ${table}`).toContain(
+        outcome,
+      );
     }
     const [left] =
       await admin`select count(*)::int as rows from ${admin(table)} where property_id = ${rival!}`;

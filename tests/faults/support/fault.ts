@@ -28,16 +28,17 @@ export interface Extent {
 
 export type Fault = (report: Report, extent: Extent) => Promise<void>;
 
-/** The milliseconds that a condition took to come true. Throws when it took too long. */
+/** The milliseconds that a condition took to come true, asked every so many. Throws when it took too long. */
 export async function until(
   what: string,
   within: number,
   condition: () => Promise<boolean> | boolean,
+  every = 5,
 ): Promise<number> {
   const startedAt = performance.now();
   while (!(await condition())) {
     if (performance.now() - startedAt > within) throw new Error(`${what}: not within ${within} ms`);
-    await pause(5);
+    await pause(every);
   }
   return performance.now() - startedAt;
 }

@@ -8,7 +8,7 @@ export const record: Area = {
       ["const MOST_ATTEMPTS = 5;", "const MOST_ATTEMPTS = 6;"],
       ["o.status = 'sent' and s.sent_at is null as newly_sent", "o.status = 'sent' as newly_sent"],
       ["o.tried and not o.fatal and not o.busy as counts", "o.tried as counts"],
-      ["and s.claimed_by = ${jobId}", ""],
+      ["and claimed_by = ${jobId}", ""],
       ["60 * 2 ^ attempts", "60"],
       ["coalesce(wait, case", "coalesce(null, case"],
       ["has_tries and ${repeatable} as again", "has_tries as again"],

@@ -78,8 +78,8 @@ test("writing an event does not wait for the job that delivers to the endpoint",
   const { transact } = webhooks.jobContext(id);
   await webhooks.run(id, {
     transact: (work) =>
-      transact(async (context) => {
-        const result = await work(context);
+      transact(async (context, startedAt) => {
+        const result = await work(context, startedAt);
         // The job's transaction is still open; a writer that had to wait for it would never end.
         await webhooks.emit("player.created", [PLAYER]);
         return result;

@@ -95,7 +95,7 @@ export async function openWebhooks(
       workAsSystem(
         service.internals,
         { property: (await directory.property(at))!, transport: "job", requestId: jobId },
-        work,
+        (context) => work(context, performance.now()),
         { deadline: JOB_DEADLINE },
       );
     return {

@@ -31,20 +31,20 @@ export interface SendBatch<C extends SendingChannel> {
   route: Route<C>;
   claim: Claim;
   allowance: Allowance;
-  /** performance.now() before the claim. */
+  /** performance.now() before the claim's transaction began. */
   checkedAt: number;
 }
 
 /**
  * Renders a batch, sends it and records the outcomes. Messages without the vendor's answer are recorded later: the loop
- * goes on while the vendor takes others. Answers whether some messages came too late after their check.
+ * goes on while the vendor takes others. Answers the number of messages that came too late after their check.
  */
 export async function deliverBatch<C extends SendingChannel>(
   delivery: Delivery<C>,
   batch: SendBatch<C>,
-): Promise<boolean> {
+): Promise<number> {
   const { recipients } = batch.claim;
-  if (recipients.length === 0) return false;
+  if (recipients.length === 0) return 0;
   const { job, content, linkOf } = delivery;
   const { candidate, sender } = batch.route;
   const readyBy = batch.checkedAt + READY_WITHIN_MS;
@@ -60,15 +60,15 @@ export async function deliverBatch<C extends SendingChannel>(
     await settle(delivery, batch, { unsent: outcomes.filter(isUnsent).length, failed, refusal });
     return outcomes;
   };
-  if (signed.length === 0) return wereLate(await conclude([]));
+  if (signed.length === 0) return countLate(await conclude([]));
   await noteCalls(delivery, candidate, signed);
   const options = { signal: job.signal, startBy: batch.checkedAt + STARTED_WITHIN_MS };
   const most = Math.max(1, Math.floor(sender.concurrency * MOST_UNANSWERED));
   const mayLeave = (unanswered: number) => delivery.unanswered + unanswered <= most;
   const { known, unanswered, ended } = await sendMessages(sender, signed, options, { record, mayLeave });
-  if (unanswered === 0) return wereLate(await conclude(await ended));
+  if (unanswered === 0) return countLate(await conclude(await ended));
   recordLater(delivery, unanswered, ended.then(conclude));
-  return wereLate(known);
+  return countLate(known);
 }
 
 /** A vendor's news of a call may come before its answer to us, so the call is written first. */
@@ -123,8 +123,8 @@ function recordLater<C extends SendingChannel>(
   );
 }
 
-function wereLate(outcomes: readonly SendOutcome[]): boolean {
-  return outcomes.some((outcome) => outcome.status === "retry" && TOO_LATE.includes(outcome.code));
+function countLate(outcomes: readonly SendOutcome[]): number {
+  return outcomes.filter((outcome) => outcome.status === "retry" && TOO_LATE.includes(outcome.code)).length;
 }
 
 /** Whether the vendor certainly did not take a message, so it counts against no limit. */

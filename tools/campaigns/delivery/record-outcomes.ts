@@ -95,15 +95,23 @@ function rowsOf(outcomes: readonly SendOutcome[], messages: readonly Messages[Se
   }));
 }
 
-/** The outcomes with their sends, locked; only sends that this job still has. */
+/**
+ * The outcomes with their sends, locked in the order of their ids; only sends that this job still has. Each is looked up
+ * by its id: for a join the planner expects one send of a job, as there was none before, and compares all with all.
+ */
 function answeredSends({ property }: Tenant, jobId: string, rows: object[]): Fragment {
   return sql`
     select o.*, s.status as was, s.repeats, s.attempts, o.status = 'sent' and s.sent_at is null as newly_sent,
       o.tried and not o.fatal and not o.busy as counts, s.attempts + 1 < ${MOST_ATTEMPTS} as has_tries
-    from json_to_recordset(${rows}::json) as o(n int, id uuid, status text, tried boolean, fatal boolean,
-      busy boolean, wait double precision, segments int, message_id text, code text, message text, opted_out boolean)
-    join campaign_sends s on s.property_id = ${property.id} and s.id = o.id and s.claimed_by = ${jobId}
-    order by o.id for no key update of s`;
+    from (
+      select * from json_to_recordset(${rows}::json) as o(n int, id uuid, status text, tried boolean, fatal boolean,
+        busy boolean, wait double precision, segments int, message_id text, code text, message text, opted_out boolean)
+      order by id
+    ) o cross join lateral (
+      select status, repeats, attempts, sent_at from campaign_sends
+      where property_id = ${property.id} and id = o.id and claimed_by = ${jobId}
+      for no key update
+    ) s`;
 }
 
 /** The same with the next status of each, whether it is sent again, and when. */

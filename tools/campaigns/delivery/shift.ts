@@ -13,6 +13,11 @@ import type { Delivery } from "./delivery.ts";
 export const PARALLEL_BATCHES = 3;
 // Then the job makes room for the property's other jobs.
 const SHIFT_MS = 10_000;
+// Many campaigns may begin at once: with full batches most of their messages would come too late after the check.
+const FIRST_BATCH = 50;
+// A batch grows by this factor until one has late messages. Then doubling would make every third too large again.
+const GROWTH = 2;
+const CAREFUL_GROWTH = 1.2;
 // A longer wait for a provider's rate is left to the queue.
 const MOST_WAIT_SECONDS = 2;
 
@@ -39,19 +44,21 @@ async function loopOrStop<C extends SendingChannel>(delivery: Delivery<C>, until
 /** Claims and delivers batch after batch, until nothing is due or the shift ends. */
 async function deliverBatches<C extends SendingChannel>(delivery: Delivery<C>, until: number): Promise<void> {
   const { job, routes } = delivery;
-  let limit = Number.POSITIVE_INFINITY;
+  let limit = FIRST_BATCH;
+  let growth = GROWTH;
   while (!delivery.stopped && !job.signal.aborted) {
-    const checkedAt = performance.now();
     const { after } = delivery;
-    if (checkedAt > until) {
+    if (performance.now() > until) {
       delivery.reached = after;
       return;
     }
     const route = routes.current();
-    limit = Math.min(limit, Math.max(1, Math.floor(route.sender.concurrency / PARALLEL_BATCHES)));
-    const { claim, allowance } = await job.transact((context) =>
-      claimWithin(context, delivery, route.candidate, after, limit),
-    );
+    limit = Math.min(limit, Math.max(1, route.sender.concurrency / PARALLEL_BATCHES));
+    // The wait for a connection is no part of the check's age: counted in, it made every batch of a busy process late.
+    const { claim, allowance, checkedAt } = await job.transact(async (context, startedAt) => ({
+      ...(await claimWithin(context, delivery, route.candidate, after, Math.floor(limit))),
+      checkedAt: startedAt,
+    }));
     if (!allowance) {
       // The provider has changed meanwhile: the next job chooses anew.
       delivery.stopped = true;
@@ -71,8 +78,10 @@ async function deliverBatches<C extends SendingChannel>(delivery: Delivery<C>, u
     // Sends that come due before `after` are left to the next job, which begins with the first provider again.
     if (claim.taken === 0 && (after === null || !delivery.isBehind)) return;
     advance(delivery, claim.last);
-    const wereLate = await deliverBatch(delivery, { route, claim, allowance, checkedAt });
-    limit = wereLate ? Math.max(1, Math.floor(limit / 2)) : limit * 2;
+    const late = await deliverBatch(delivery, { route, claim, allowance, checkedAt });
+    if (late > 0) growth = CAREFUL_GROWTH;
+    // Late messages were claimed for nothing.
+    limit = late === 0 ? limit * growth : Math.max(1, limit / 2, claim.recipients.length - late);
   }
 }
 
