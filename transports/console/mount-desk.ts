@@ -15,7 +15,7 @@ import type { Desk, User } from "./desk.ts";
 import { elsewherePage, faultPage, MOST_WAITING, nowherePage } from "./frame.ts";
 import { formToken, hasFormToken, hereOf, isFromHere, propertyOfForm } from "./guard.ts";
 import { arrivalPage } from "./sign-in.ts";
-import { redirect, refusedPage } from "./signed-out.ts";
+import { redirect, refusedPage, unreadablePage } from "./signed-out.ts";
 
 /** The texts of a campaign or a template. */
 const MOST_FORM_BYTES = 1_500_000;
@@ -44,10 +44,11 @@ export function mountDesk(
       const isForm = method === "post" && !readsItself;
       if (method === "post" && !isFromHere(c)) return refusedPage(c);
       const form = isForm ? await readForm(c, MOST_FORM_BYTES) : new URLSearchParams();
-      if (isForm && !(form && hasFormToken(form, session))) return refusedPage(c);
-      const found = await deskOf(mounting, c, { user: actor, session, form: form! });
+      if (form === null) return unreadablePage(c);
+      if (isForm && !hasFormToken(form, session)) return refusedPage(c);
+      const found = await deskOf(mounting, c, { user: actor, session, form });
       if (found === null) return nowherePage(c, actor.email, formToken(session));
-      const refused = isForm && !ofAnyProperty ? await found.refusal(form!) : null;
+      const refused = isForm && !ofAnyProperty ? await found.refusal(form) : null;
       return refused ?? (await atDesk(found, FORMS.test(path) ? forWriters(work) : work));
     } catch (error) {
       const fault = loggedFault(service.log, error, { path: "console", requestId: "" });

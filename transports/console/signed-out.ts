@@ -23,6 +23,15 @@ export function refusedPage(c: HttpContext): Promise<Response> {
   });
 }
 
+/** The page of a form that is too large, or holds characters that no text of ours may have. */
+export function unreadablePage(c: HttpContext): Promise<Response> {
+  return signedOutPage(c, {
+    heading: say().signIn.thatFormCannotBeRead,
+    content: html`<p>${say().signIn.formTooLargeOrOdd}</p><a class="button" href="/console">${say().signIn.openTheConsole}</a>`,
+    status: 400,
+  });
+}
+
 /** The page that shows the same again by GET; `otherwise` after a form. */
 export function returnPath(c: HttpContext, otherwise: string): string {
   return c.req.method === "GET" ? hereOf(c) : otherwise;

@@ -90,6 +90,20 @@ test("a form that is sent twice does its work once", async () => {
   expect(second.location).toBe(first.location);
 });
 
+test.each([
+  ["too large", "x".repeat(1_600_000)],
+  ["not storable", "a\u0000b"],
+])("a form that is %s is told as such, and not as one of another site", async (_, text) => {
+  const one = await signedIn(service);
+  const { status, text: page } = await one.post("/console/templates/new", {
+    name: "T",
+    channel: "email",
+    text,
+  });
+  expect(status).toBe(400);
+  expect(page).toContain("That form cannot be read");
+});
+
 test("a form that a person goes back to, and fills in otherwise, is new work", async () => {
   const one = await signedIn(service);
   const once = crypto.randomUUID();

@@ -1,6 +1,9 @@
 export const signIn = {
   oneMoment: "One moment",
   goOnToConsole: "Go on to the console",
+  thatFormCannotBeRead: "That form cannot be read",
+  formTooLargeOrOdd:
+    "It is larger than 1.5 MB, or holds characters that cannot be stored, such as NUL. Nothing has changed. Go back, and shorten or clean the text.",
   thatFormWasNotSent: "That form was not sent from here",
   nothingHasChangedOpenPage: "Nothing has changed. Open the page again, and send the form from there.",
   openTheConsole: "Open the console",

@@ -3,6 +3,9 @@ import type { Words } from "#transports/console/words/english/english.ts";
 export const signIn: Words["signIn"] = {
   oneMoment: "Un momento",
   goOnToConsole: "Continuar a la consola",
+  thatFormCannotBeRead: "Ese formulario no se puede leer",
+  formTooLargeOrOdd:
+    "Pesa más de 1,5 MB o contiene caracteres que no se pueden guardar, como NUL. Nada ha cambiado. Vuelva atrás y acorte o limpie el texto.",
   thatFormWasNotSent: "Ese formulario no se envió desde aquí",
   nothingHasChangedOpenPage: "No ha cambiado nada. Abra la página de nuevo y envíe el formulario desde allí.",
   openTheConsole: "Abrir la consola",
