@@ -145,7 +145,7 @@ describe("with fields of every type", () => {
       "I4,,,,,,,,",
     ].join("\n");
     const mapping = { Called: "custom.last_call" };
-    const { body, status } = await service.post("/api/import_jobs", { csv, mapping });
+    const { body, status } = await service.post("/api/import_jobs", { csv, mapping, decimal: "." });
     expect(status).toBe(202);
     await service.idle();
     const errors = await service.get(`/api/import_jobs/${body.id}/errors`);
