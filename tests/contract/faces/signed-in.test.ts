@@ -97,7 +97,8 @@ async function byMcp(operation: Operation, place: Place): Promise<Said> {
   const asked = { ...input(operation, place), ...(list && { format: "items" }) };
   const { isError, data } = await overMcp(service, operation, asked, headersOf(operation, place));
   if (isError) return { code: String(data.code), data: data.message };
-  const { audit_id: _, ...rest } = data;
+  // REST gives warnings in a header of their own, and the command line prints them beside the answer.
+  const { audit_id: _, notes: __, ...rest } = data;
   return { code: null, data: list ? rest.items : rest };
 }
 
