@@ -69,7 +69,7 @@ async function perform(
   const call = withMasking(asked, property);
   if (call.masked) refusePastMasking(operation, given);
   const outcome = await performIn(property, service, operation, call, given, options);
-  return call.masked ? maskedOutcome(outcome) : outcome;
+  return call.masked ? maskedOutcome(operation, outcome) : outcome;
 }
 
 async function performIn(

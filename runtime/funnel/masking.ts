@@ -11,15 +11,38 @@ export function refusePastMasking(operation: Operation, inputs: readonly Record<
       message: "Personal data is masked for you, and a file shows it whole. A manager can make the file.",
     });
   }
-  for (const input of inputs) refuseGuessing(input);
+  for (const input of inputs) refuseGuessing(input, renderedColumns(operation));
 }
 
-/** The outcome without personal data in its record or rows, and in the sentences beside them. */
-export function maskedOutcome({ warnings, page, ...outcome }: Outcome): Outcome {
+/** The operation's outcome without personal data in its record or rows, and in the sentences beside them. */
+export function maskedOutcome(operation: Operation, { warnings, page, ...outcome }: Outcome): Outcome {
   return {
     ...outcome,
-    body: JSON.stringify(maskedValue(JSON.parse(outcome.body))),
+    body: JSON.stringify(maskedValue(withoutRendered(operation, JSON.parse(outcome.body)))),
     ...(page && { page: { ...page, ...(page.warnings && { warnings: page.warnings.map(maskedText) }) } }),
     ...(warnings && { warnings: warnings.map(maskedText) }),
   };
+}
+
+const LEFT_OUT = "•••";
+
+/** The record, or each of the rows, without the values that were filled in for one person. */
+function withoutRendered(operation: Operation, value: unknown): unknown {
+  const rendered = renderedColumns(operation);
+  if (rendered.length === 0) return value;
+  const blanked = (record: object) =>
+    Object.fromEntries(
+      Object.entries(record).map(([name, one]) => [name, rendered.includes(name) ? blank(one) : one]),
+    );
+  return Array.isArray(value) ? value.map(blanked) : blanked(Object(value));
+}
+
+function renderedColumns({ crud }: Operation): string[] {
+  const columns = Object.entries(crud?.table.columns ?? {});
+  return columns.flatMap(([name, { rendered }]) => (rendered ? [name] : []));
+}
+
+function blank(value: unknown): unknown {
+  if (typeof value === "string") return LEFT_OUT;
+  return value === null ? null : {};
 }

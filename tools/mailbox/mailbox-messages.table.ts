@@ -17,9 +17,9 @@ export default table({
     channel: readable(z.string(), { concise: true, form: SENT_BY_FORM }),
     recipient: readable(z.string(), { concise: true, form: RECIPIENT_FORM }),
     sender: readable(z.string().nullable(), { concise: true }),
-    subject: readable(z.string().nullable(), { concise: true }),
-    text: readable(z.string().nullable(), { concise: true }),
-    html: readable(z.string().nullable()),
-    headers: readable(z.record(z.string(), z.string())),
+    subject: readable(z.string().nullable(), { concise: true, rendered: true }),
+    text: readable(z.string().nullable(), { concise: true, rendered: true }),
+    html: readable(z.string().nullable(), { rendered: true }),
+    headers: readable(z.record(z.string(), z.string()), { rendered: true }),
   },
 });

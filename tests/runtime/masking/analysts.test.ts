@@ -14,7 +14,7 @@ let campaign: string;
 let segment: string;
 
 beforeAll(async () => {
-  service = await startService({ role: "web" });
+  service = await startService();
   const { id: propertyId } = service.tenant;
   ({ id: player } = await service.call(
     "create_player",
@@ -34,6 +34,16 @@ beforeAll(async () => {
   ));
   const conditions = [{ field: "tier", operator: "eq", value: "Gold" }];
   ({ id: segment } = await service.call("create_segment", { name: "Gold", conditions }, propertyId));
+  await service.call("send_campaign", { campaignId: campaign, propertyId });
+  const consent = { channel: "email", consentGiven: true, consentSource: "desk", consentVersion: "1" };
+  await service.call("consent_record", { ...consent, propertyId, playerId: player }, propertyId);
+  const letter = {
+    ...{ name: "Letter", channel: "email", subject: "For {{ first_name }}", audience: "all" },
+    body_text: "Dear {{ first_name }} {{ last_name }}",
+  };
+  const { id: mail } = await service.call("create_campaign", letter, propertyId);
+  await service.call("send_test_message", { campaignId: mail, propertyId, playerId: player }, propertyId);
+  await service.idle();
   await service.call("update_property", { propertyId, mask_for_analysts: true });
   const bearer = async (role: "analyst" | "manager") => ({
     "X-Api-Key": null,
@@ -72,6 +82,22 @@ describe("over REST, an analyst of a property that masks", () => {
     const { body } = await service.get("/api/players?email.eq=marguerite%40example.com", analyst);
     expect(body).toEqual([expect.objectContaining({ id: player, email: "m***@e***.com" })]);
   });
+
+  test.each(["/api/mailbox_messages", "/api/inbox_messages"])(
+    "reads no message of %s, and cannot guess its words",
+    async (path) => {
+      const whole = await service.get(path, manager);
+      expect(whole.text).toMatch(WHOLE);
+      const { text, body } = await service.get(path, analyst);
+      expect(text).not.toMatch(/Marguerite|Oppenheim|https?:/);
+      expect(body).toHaveLength(whole.body.length);
+      const title = path.includes("inbox") ? "title" : "subject";
+      expect((await service.get(`${path}?select=${title}`, analyst)).body).toContainEqual({ [title]: "•••" });
+      const guess = `${path}?${title}=like.*Marg*`;
+      expect((await service.get(guess, manager)).body).not.toEqual([]);
+      expect((await service.get(guess, analyst)).status).toBe(400);
+    },
+  );
 
   test("cannot guess by rules, and gets no file", async () => {
     const conditions = [{ field: "email", operator: "starts_with", value: "m" }];

@@ -118,8 +118,8 @@ test(
     expect(compared).toBeGreaterThan(isFull ? 100_000 : 5_000);
     // With PROOF=full 112,000 cases are judged twice.
   },
-  // A cluster's nodes plan each of the gate's statements anew, the coordinator and then a worker.
-  isFull ? 600_000 : isCluster ? 120_000 : 30_000,
+  // 9,600 cases take 24 s on two slow cores beside other tests. On a cluster each node plans the statements anew.
+  isFull ? 600_000 : isCluster ? 120_000 : 60_000,
 );
 
 test("without a time the gate asks the database's clock", async () => {
