@@ -179,7 +179,9 @@ describe("what became of messages", () => {
       },
     });
     const work = scenario.work({ open: () => sender });
-    await vi.waitFor(async () => expect(await scenario.tally(id)).toEqual({ sent: 4, sending: 2 }), 10_000);
+    // The refused one is recorded with its batch: on a busy machine that may be a second batch, which has ended.
+    await vi.waitFor(async () => expect(await scenario.tally(id)).toMatchObject({ sent: 4 }), 10_000);
+    expect((await scenario.tally(id)).sending).toBeGreaterThan(0);
     expect(await told("campaign.message_sent")).toHaveLength(4);
     silence.resolve();
     await work;
