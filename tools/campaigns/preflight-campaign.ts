@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
-import { presentState, stateOf } from "./approval/approve.ts";
+import { campaignPrints, presentState, stateOf } from "./approval/approve.ts";
+import { fingerprintOf } from "./approval/fingerprint.ts";
 import { sendingWords } from "./approval/words.ts";
 import { findCampaign } from "./campaign/campaign.ts";
 import { isSendable, Preflight, preflight } from "./preflight/preflight.ts";
@@ -19,6 +20,11 @@ export default tool({
   property: "propertyId",
   input: { campaignId: z.uuid().describe("From list_campaigns"), propertyId: z.uuid() },
   output: Preflight.extend({
+    fingerprint: z
+      .string()
+      .describe(
+        "Of all that was checked. Sending and scheduling take it, and refuse a campaign that has changed",
+      ),
     confirm_token: z
       .string()
       .nullable()
@@ -34,7 +40,8 @@ export default tool({
       const state = stateOf(campaign, await presentState(context, campaign));
       context.ask({ state, sentences: () => sendingWords(context, campaign, checked) });
     }
+    const fingerprint = fingerprintOf(campaign, await campaignPrints(context, campaign));
     // The MCP answer adds the token.
-    return { ...checked, confirm_token: null };
+    return { ...checked, fingerprint, confirm_token: null };
   },
 });

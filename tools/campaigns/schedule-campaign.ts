@@ -6,6 +6,7 @@ import { localTime } from "#runtime/operation/columns.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { approving, CONFIRMED_DEADLINE_MS, presentState, questionOf } from "./approval/approve.ts";
+import { checkFingerprint, fingerprintInput } from "./approval/fingerprint.ts";
 import { sendingWords } from "./approval/words.ts";
 import { type Campaign, CampaignView, changeStatus, findCampaign, lockFor } from "./campaign/campaign.ts";
 import fireCampaign from "./fire-campaign.job.ts";
@@ -33,6 +34,7 @@ export default tool({
     ),
     segment_id: z.uuid().nullable().describe("From list_segments, or null for the campaign's own audience"),
     property_id: z.uuid().optional().describe("The campaign's property, if the credential has several"),
+    fingerprint: fingerprintInput,
     dry_run: z.boolean().default(false).describe("Only check, and answer what would happen"),
   },
   output: z.object({
@@ -42,7 +44,7 @@ export default tool({
     preflight: Preflight.optional().describe("Of a dry run: as if it were sent now"),
   }),
   faults: ["invalid", "not_found", "conflict", "wrong_property"],
-  async handler(context, { campaign_id, scheduled_at: written, segment_id, dry_run }) {
+  async handler(context, { campaign_id, scheduled_at: written, segment_id, fingerprint, dry_run }) {
     const { sql, property } = context;
     const scheduled_at = await instantOf(context, written);
     const campaign = await lockFor(context, campaign_id, "schedule");
@@ -58,6 +60,7 @@ export default tool({
       update campaigns set ${assignments(times)} where property_id = ${property.id} and id = ${campaign_id}`;
     const timed = await findCampaign(context, campaign_id);
     const present = await presentState(context, timed);
+    checkFingerprint(timed, present.prints, fingerprint);
     const checked = dry_run ? await preflight(context, scheduled) : undefined;
     const words = async () => sendingWords(context, timed, checked ?? (await preflight(context, scheduled)));
     context.ask?.(questionOf(context, timed, present, words));

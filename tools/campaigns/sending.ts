@@ -9,6 +9,7 @@ import {
   presentState,
   questionOf,
 } from "./approval/approve.ts";
+import { checkFingerprint, fingerprintInput } from "./approval/fingerprint.ts";
 import { sendingWords } from "./approval/words.ts";
 import {
   type Campaign,
@@ -37,6 +38,7 @@ export function sendingBy(channels: readonly SendingChannel[]) {
     input: {
       campaignId: z.uuid().describe("From list_campaigns"),
       propertyId: z.uuid(),
+      fingerprint: fingerprintInput,
       dry_run: z.boolean().default(false).describe("Only check, and answer what would happen"),
     },
     output: z.object({
@@ -51,13 +53,14 @@ export function sendingBy(channels: readonly SendingChannel[]) {
 
 interface Request {
   campaignId: string;
+  fingerprint?: string | undefined;
   dry_run: boolean;
 }
 
 async function queueCampaign(
   context: Context,
   channels: readonly SendingChannel[],
-  { campaignId, dry_run }: Request,
+  { campaignId, fingerprint, dry_run }: Request,
 ) {
   // Before the campaign, as a pause of all sending locks them.
   const pause = dry_run ? null : await lockPause(context, "shared");
@@ -72,6 +75,7 @@ async function queueCampaign(
   refusePaused(pause);
   await lockTemplates(context, campaign);
   const present = await askToSend(context, campaign);
+  checkFingerprint(campaign, present.prints, fingerprint);
   const { problems } = await checkReadiness(context, campaign);
   if (problems.length > 0) throw notReady(problems);
   const values = { finished_at: null, fires_at: null, ...approving(context, campaign, present) };

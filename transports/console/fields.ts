@@ -92,6 +92,12 @@ export function versionIn(form: URLSearchParams): { version?: number } {
   return form.has("version") ? { version: Number(form.get("version")) } : {};
 }
 
+/** The fingerprint of the campaign that the page has checked, as operations take it. */
+export function fingerprintIn(form: URLSearchParams): { fingerprint?: string } {
+  const fingerprint = form.get("fingerprint");
+  return fingerprint === null ? {} : { fingerprint };
+}
+
 /** Throws `conflict` where the record has another version than the one that the form's page shows. */
 export function checkSeen({ form }: Desk, { version, updated_at }: Row): void {
   const [seen, now] = [form.get("version"), String(version ?? updated_at)];

@@ -117,7 +117,9 @@ export function faultText(fault: Fault): Html {
   // A detail that the sentence says already is not said again.
   const further = fault.details?.filter(({ message }) => !fault.message.includes(message)) ?? [];
   const details = further.map(({ field, message }) => html`<li>${inEnglish(`${field}: ${message}`)}</li>`);
-  const isStale = fault.code === "conflict" && fault.details?.some(({ field }) => field === "version");
+  const isStale =
+    fault.code === "conflict" &&
+    fault.details?.some(({ field }) => field === "version" || field === "fingerprint");
   if (isStale) return html`<div class="wrong" role="alert"><p>${say().general.changedMeanwhile}</p></div>`;
   const text = fault.status >= 500 ? say().general.nothingLostPleaseTryAgain : inEnglish(fault.message);
   return html`<div class="wrong" role="alert"><p>${text}</p>${details.length > 0 ? html`<ul>${details}</ul>` : ""}</div>`;

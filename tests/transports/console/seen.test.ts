@@ -27,25 +27,48 @@ async function shownVersion(one: FormBrowser, page: string, action: string): Pro
 }
 
 async function campaign(fields: object = {}): Promise<string> {
-  const mail = { channel: "email", audience: "all", subject: "First", body_html: "<p>A</p>" };
-  return (await service.call("create_campaign", { name: crypto.randomUUID(), ...mail, ...fields })).id;
+  const mail = { channel: "email", subject: "First", body_html: "<p>A</p>" };
+  const all = "segment_id" in fields ? {} : { audience: "all" };
+  return (await service.call("create_campaign", { name: crypto.randomUUID(), ...mail, ...all, ...fields }))
+    .id;
 }
 
 describe("a page that is older than its record", () => {
-  test("does not send a campaign that has changed since its check", async () => {
+  test.each(["send", "schedule"])("does not %s a campaign that has changed since its check", async (act) => {
     const one = await signedIn(service);
-    const id = await campaign();
+    const template = await service.call("create_template", {
+      ...{ name: crypto.randomUUID(), channel: "email", subject: "First", html: "<p>A</p>" },
+    });
+    const conditions = [{ field: "tier", operator: "not_in", value: ["Gold"] }];
+    const segment = await service.call("create_segment", { name: crypto.randomUUID(), conditions });
+    const id = await campaign({ template_id: template.id, segment_id: segment.id });
     const path = `/console/campaigns/${id}`;
-    for (const act of ["send", "schedule"]) {
-      const version = await shownVersion(one, `${path}/check`, `${path}/${act}`);
-      await service.call("update_campaign", { id, subject: `Another one before ${act}` });
-      const late = await one.post(`${path}/${act}`, { version, scheduled_at: "2036-01-01T10:00" });
-      expect(late.status).toBe(409);
-      expect(late.text).toContain(CHANGED);
+    const checked = async () => {
+      const { text } = await one.get(`${path}/check`);
+      const form = text.split(`action="${path}/${act}"`)[1]!.split("</form>")[0]!;
+      return /name="fingerprint" value="([0-9a-f]{64})"/.exec(form)![1]!;
+    };
+    const time = { scheduled_at: "2036-01-01T10:00", send_in_player_timezone: "yes" };
+    const changes = {
+      "its subject": () => service.call("update_campaign", { id, subject: `Another one before ${act}` }),
+      "its template": () => service.call("update_template", { id: template.id, html: "<p>B</p>" }),
+      "its segment": () =>
+        service.call("update_segment", {
+          id: segment.id,
+          conditions: [{ field: "tier", operator: "not_in", value: ["Silver"] }],
+        }),
+      "the sender": () => service.call("update_property", { from_name: `Another one before ${act}` }),
+    };
+    for (const [change, work] of Object.entries(changes)) {
+      const fingerprint = await checked();
+      await work();
+      const late = await one.post(`${path}/${act}`, { fingerprint, ...time });
+      expect([change, late.status, late.text.includes(CHANGED)]).toEqual([change, 409, true]);
       expect(await service.call("get_campaign", { id })).toMatchObject({ status: "draft" });
     }
-    const version = await shownVersion(one, `${path}/check`, `${path}/send`);
-    expect((await one.post(`${path}/send`, { version })).status).toBe(303);
+    const fingerprint = await checked();
+    await service.call("update_campaign", { id, name: crypto.randomUUID() });
+    expect((await one.post(`${path}/${act}`, { fingerprint, ...time })).status).toBe(303);
   });
 
   test("does not write over another person's message, unless it is sent again", async () => {

@@ -2,7 +2,7 @@ import { html } from "hono/html";
 import { allows } from "#tools/campaigns/campaign/campaign.ts";
 import type { Status } from "#tools/campaigns/campaign/columns.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
-import { actButton, askButton, checkSeen, type Filled } from "#transports/console/fields.ts";
+import { actButton, askButton, type Filled, fingerprintIn } from "#transports/console/fields.ts";
 import { consolePage } from "#transports/console/frame.ts";
 import { fieldsOf } from "#transports/console/records/fields.ts";
 import { redirect } from "#transports/console/signed-out.ts";
@@ -44,16 +44,16 @@ export async function campaignPage(desk: Desk): Promise<Response> {
 /** Pauses, resumes or cancels a campaign, sends it, or takes it back to draft, and shows it. */
 export async function actOnCampaign(desk: Desk, act: Act): Promise<Response> {
   const campaignId = desk.c.req.param("id")!;
-  const isTexted = act === "send" && (await seenCampaign(desk, campaignId)).channel === "sms";
-  await desk.run(isTexted ? "send_sms_campaign" : `${act}_campaign`, { campaignId });
+  if (act === "send") await sendChecked(desk, campaignId);
+  else await desk.run(`${act}_campaign`, { campaignId });
   return redirect(`${PART}/${campaignId}`);
 }
 
 /** The campaign that goes is the one that the check has shown. */
-async function seenCampaign(desk: Desk, id: string): Promise<Row> {
-  const campaign = await desk.run("get_campaign", { id });
-  checkSeen(desk, campaign);
-  return campaign;
+async function sendChecked(desk: Desk, campaignId: string): Promise<void> {
+  const { channel } = await desk.run("get_campaign", { id: campaignId });
+  const operation = channel === "sms" ? "send_sms_campaign" : "send_campaign";
+  await desk.run(operation, { campaignId, ...fingerprintIn(desk.form) });
 }
 
 /** Makes a draft of the same campaign, and shows it. */

@@ -1,6 +1,6 @@
 import { invalid } from "#runtime/faults.ts";
 import type { Desk } from "#transports/console/desk.ts";
-import { checkSeen } from "#transports/console/fields.ts";
+import { fingerprintIn } from "#transports/console/fields.ts";
 import { redirect } from "#transports/console/signed-out.ts";
 
 /** Schedules a campaign at a time of the property's clock, or of each player's own. */
@@ -9,10 +9,9 @@ export async function scheduleCampaign(desk: Desk): Promise<Response> {
   const scheduled_at = desk.form.get("scheduled_at") ?? "";
   if (scheduled_at === "") throw invalid("scheduled_at", "is needed");
   const campaign = await desk.run("get_campaign", { id });
-  checkSeen(desk, campaign);
   const { segment_id, send_in_player_timezone, status } = campaign;
   const isLocal = desk.form.get("send_in_player_timezone") === "yes";
-  const schedule = { campaign_id: id, scheduled_at, segment_id };
+  const schedule = { campaign_id: id, scheduled_at, segment_id, ...fingerprintIn(desk.form) };
   if (isLocal !== send_in_player_timezone) {
     // The clock changes in a draft alone. A time that is refused leaves the campaign scheduled as it is.
     await desk.run("schedule_campaign", { ...schedule, dry_run: true });
