@@ -150,6 +150,24 @@ describe("a page that is older than its record", () => {
     expect((await one.post(`${path}/publish`, { version: now })).status).toBe(303);
   });
 
+  test("does not put back the theme that a colleague has changed", async () => {
+    const one = await signedIn(service);
+    const path = "/console/settings/theme";
+    const shown = async (text: string) => {
+      const form = text.split(`action="${path}"`)[1]!.split("</form>")[0]!;
+      const values = [...form.matchAll(/<input[^>]*name="([^"]+)"[^>]*value="([^"]*)"/g)];
+      return { ...Object.fromEntries(values.map(([, name, value]) => [name, value])), language: "en" };
+    };
+    const mine = { ...(await shown((await one.get(path)).text)), name: "Mine" };
+    await service.call("set_property_theme", { join_url: "https://example.com/join" });
+    const late = await one.post(path, mine);
+    expect([late.status, late.text.includes(CHANGED)]).toEqual([409, true]);
+    const join_url = "https://example.com/join";
+    expect(await service.call("get_property_theme", {})).toMatchObject({ name: null, join_url });
+    expect((await one.post(path, { ...(await shown(late.text)), join_url })).status).toBe(303);
+    expect(await service.call("get_property_theme", {})).toMatchObject({ name: "Mine", join_url });
+  });
+
   test.each(["property", "limits"])(
     "does not put back the settings that a colleague has changed: %s",
     async (page) => {

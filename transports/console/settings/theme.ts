@@ -1,8 +1,18 @@
 import { html } from "hono/html";
 import type { Fault } from "#runtime/faults.ts";
+import { canonicalHash } from "#runtime/funnel/audit.ts";
 import { COLORS, type ColorName, LANGUAGES, type Theme } from "#tools/themes/theme.ts";
 import type { Desk } from "#transports/console/desk.ts";
-import { type Filled, formOf, input, type Option, select, tried } from "#transports/console/fields.ts";
+import {
+  checkSeen,
+  type Filled,
+  formOf,
+  input,
+  type Option,
+  select,
+  tried,
+  versionField,
+} from "#transports/console/fields.ts";
 import { redirect } from "#transports/console/signed-out.ts";
 import { words } from "#transports/console/values.ts";
 import { say } from "#transports/console/words/say.ts";
@@ -23,7 +33,7 @@ export async function themePage(desk: Desk, again?: Filled, logoFault?: Fault): 
       ? formOf(desk, {
           action: `${PART}/theme`,
           filled,
-          content: html`<div class="row">${input(filled, { name: "name", label: say().settings.nameAtTheTop, most: 80, hint: say().general.emptyThePropertys })}${select(filled, { name: "language", label: say().settings.language, options: languages, hint: say().settings.forPlayersWhoseOwnNot })}${input(filled, { name: "responsible_gaming_url", label: say().settings.pageToTakeBreak, type: "url", most: 2000 })}${input(filled, { name: "join_url", label: say().settings.pageToJoin, type: "url", most: 2000, hint: say().settings.sharedLinksLeadThere })}</div>${colors(filled, "light", say().settings.byDay)}${colors(filled, "dark", say().settings.inDarkMode)}<div class="acts"><button>${say().settings.saveTheTheme}</button></div>`,
+          content: html`${versionField(versionOf(theme))}<div class="row">${input(filled, { name: "name", label: say().settings.nameAtTheTop, most: 80, hint: say().general.emptyThePropertys })}${select(filled, { name: "language", label: say().settings.language, options: languages, hint: say().settings.forPlayersWhoseOwnNot })}${input(filled, { name: "responsible_gaming_url", label: say().settings.pageToTakeBreak, type: "url", most: 2000 })}${input(filled, { name: "join_url", label: say().settings.pageToJoin, type: "url", most: 2000, hint: say().settings.sharedLinksLeadThere })}</div>${colors(filled, "light", say().settings.byDay)}${colors(filled, "dark", say().settings.inDarkMode)}<div class="acts"><button>${say().settings.saveTheTheme}</button></div>`,
         })
       : html`<p>${say().settings.managerChangesTheme}</p>`
   }${logoSection(desk, theme, logoFault)}`;
@@ -36,6 +46,7 @@ export function saveTheme(desk: Desk): Promise<Response> {
     Object.fromEntries(NAMES.map((name) => [name, form.get(`${mode}.${name}`) ?? ""]));
   return tried(
     async () => {
+      checkSeen(desk, versionOf(await desk.run<Theme>("get_property_theme")));
       await desk.run("set_property_theme", {
         name: form.get("name")?.trim() || null,
         language: form.get("language") ?? "en",
@@ -48,6 +59,11 @@ export function saveTheme(desk: Desk): Promise<Response> {
     },
     (fault) => themePage(desk, { values: form, fault }),
   );
+}
+
+/** A theme counts no versions: its hash is one. The logo has a form of its own. */
+function versionOf({ logo: _, ...theme }: Theme): { version: string } {
+  return { version: canonicalHash(theme).toString("hex") };
 }
 
 function colors(filled: Filled, mode: "light" | "dark", legend: string): Html {
