@@ -53,6 +53,10 @@ const RARE: Readonly<Record<string, readonly string[]>> = {
     "utm",
     "inbox",
   ],
+  // An agent's confirmation holds for the state that it was shown.
+  send_campaign: ["fingerprint"],
+  send_sms_campaign: ["fingerprint"],
+  schedule_campaign: ["fingerprint"],
 };
 
 /** A tool in fewer tokens, for a list that many agents read. `search_tools` has its whole schema. */
