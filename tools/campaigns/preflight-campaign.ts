@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
+import { fingerprintOf } from "#tools/approvals/approval.ts";
 import { campaignPrints, presentState, stateOf } from "./approval/approve.ts";
-import { fingerprintOf } from "./approval/fingerprint.ts";
 import { sendingWords } from "./approval/words.ts";
 import { findCampaign } from "./campaign/campaign.ts";
 import { isSendable, Preflight, preflight } from "./preflight/preflight.ts";

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import { type Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
+import { checkFingerprint, fingerprintInput } from "#tools/approvals/approval.ts";
 import {
   approving,
   CONFIRMED_DEADLINE_MS,
@@ -9,7 +10,6 @@ import {
   presentState,
   questionOf,
 } from "./approval/approve.ts";
-import { checkFingerprint, fingerprintInput } from "./approval/fingerprint.ts";
 import { sendingWords } from "./approval/words.ts";
 import {
   type Campaign,
