@@ -4,6 +4,7 @@ import { didYouMean } from "#db/nearest.ts";
 import { Fault, loggedFault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
+import { routesOf } from "#runtime/operation/rest-paths.ts";
 import { mountConsole } from "#transports/console/console.ts";
 import { mountLanguage } from "#transports/console/language.ts";
 import type { Live } from "#transports/console/live/watch.ts";
@@ -65,7 +66,7 @@ export function createApp(
   mountLanguage(mounting);
   mountPages(mounting, { opens, badges });
   mountConsole(mounting, live);
-  app.notFound(admitted(control, async ({ c }) => missingPage(c) ?? refuseUnknown(app, c.req.path)));
+  app.notFound(admitted(control, async ({ c }) => missingPage(c) ?? refuseUnknown(app, catalog, c.req.path)));
   app.onError(async (error, c) => {
     const { frame } = await admit(control, c.env.incoming);
     const { requestId } = frame;
@@ -105,12 +106,13 @@ function crossOrigin(origins: string[]) {
 const METHODS = ["GET", "POST", "PATCH", "DELETE"];
 
 /** Throws `not_found` for an unknown path, `method_not_allowed` for a known one. */
-function refuseUnknown(app: Http, path: string): never {
+function refuseUnknown(app: Http, catalog: Catalog, path: string): never {
   const allowed = METHODS.filter((method) =>
     app.router.match(method, path)[0].some(([[, route]]) => route.method === method),
   );
   if (allowed.length === 0) {
-    const near = didYouMean(path, new Set(app.routes.map((route) => route.path)));
+    const near =
+      operationWords(catalog, path) || didYouMean(path, new Set(app.routes.map((route) => route.path)));
     throw new Fault("not_found", {
       message: `Nothing answers at ${path}${near || "."} See /api/openapi.json.`,
     });
@@ -119,4 +121,13 @@ function refuseUnknown(app: Http, path: string): never {
     message: `Use ${allowed.join(" or ")} here.`,
     allow: allowed,
   });
+}
+
+/** The address of the operation that the path's end names, such as `create-import-job`; empty where it names none. */
+function operationWords({ operations }: Catalog, path: string): string {
+  const name = path.slice(path.lastIndexOf("/") + 1).replaceAll("-", "_");
+  const operation = operations.get(name);
+  if (!operation) return "";
+  const [address, method] = routesOf(operation)[0]!;
+  return `; ${name} is ${method.toUpperCase()} ${address}.`;
 }

@@ -33,6 +33,15 @@ describe("an address", () => {
     expect((await service.get("/api/players?tier.eq=%EF%BF%BD")).body).toHaveLength(1);
     expect((await service.get("/api/players?email.ilike=%25ANN%25")).body).toHaveLength(1);
   });
+
+  test.each([
+    ["create-import-job", "create_import_job is POST /api/import_jobs."],
+    ["list_players", "list_players is GET /api/players."],
+    ["segment-previw", "did you mean /api/functions/segment-preview or "],
+  ])("at which nothing answers is told from the operation that it means: %s", async (name, words) => {
+    const { body } = await refused(404, "not_found", service.post(`/api/functions/${name}`, {}));
+    expect(body.error).toContain(words);
+  });
 });
 
 describe("a list of values", () => {
