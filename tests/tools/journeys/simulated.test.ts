@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Sql, sql } from "#db/sql.ts";
+import { raw, type Sql, sql } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { enroll } from "#tools/enrollments/enroll.ts";
 import { findJourney } from "#tools/journeys/journey/journey.ts";
@@ -85,7 +85,7 @@ async function realRows({ clock, scenario, players }: Town, journeyId: string, f
       select referred from journey_versions where property_id = ${scenario.id} and journey_id = ${journeyId}`;
     const until = Date.parse(from) + DAYS * 86_400_000;
     const run = { journeyId, definition, referred: version!.referred, from: Date.parse(from), until };
-    await drive(context, { ...run, hasEvents: true });
+    await drive(context, { ...run, events: raw("player_events") });
     return rowsOf(context.sql, scenario.id, journeyId);
   });
 }

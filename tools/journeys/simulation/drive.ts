@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { numbered, sql } from "#db/sql.ts";
+import { type Fragment, numbered, sql } from "#db/sql.ts";
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Campaign, findCampaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import { EXPIRES_AFTER_HOURS } from "#tools/campaigns/campaign/columns.ts";
 import { claimSends, type WaitingRules } from "#tools/campaigns/delivery/claim.ts";
 import type { Definition } from "#tools/journeys/definition/definition.ts";
+import type { WaitConfig } from "#tools/journeys/nodes/wait-until.ts";
 import { stepVersion } from "#tools/journeys/steps/step.ts";
 import { liveVersions } from "#tools/journeys/steps/version.ts";
 import { audienceBy, type Referred } from "#tools/segments/rules/references.ts";
@@ -13,7 +14,7 @@ import { audienceBy, type Referred } from "#tools/segments/rules/references.ts";
 const MINUTE = 60_000;
 /** Every time is rounded up to this. */
 const TICK = 15 * MINUTE;
-/** A wait whose conditions follow the clock is looked at so often. */
+/** Waits whose end is not a due time are looked at so often at most. */
 const LOOK = 60 * MINUTE;
 /** Messages of one claim. */
 const BATCH = 5_000;
@@ -28,10 +29,17 @@ export interface SimulatedRun {
   /** Milliseconds since 1970. */
   from: number;
   until: number;
-  /** Players cause events meanwhile. */
-  hasEvents: boolean;
+  /** The relation of the events that players cause meanwhile; null where they do nothing. */
+  events: Fragment | null;
   /** Called after each time at which somebody moved, with the number of moves. */
   onTick?(at: string, moved: number): Promise<void>;
+}
+
+/** The nodes where people wait for more than a time. */
+interface Waits {
+  /** Their conditions can come true by the clock alone. */
+  byClock: string[];
+  byEvent: string[];
 }
 
 interface Mailer {
@@ -46,7 +54,7 @@ interface Mailer {
  */
 export async function drive(context: Context, run: SimulatedRun): Promise<void> {
   const mailers = await mailersOf(context, run.journeyId);
-  const looks = waitsByClock(context, run);
+  const waits = waitsOf(context, run);
   const [version] = await liveVersions(context, run.journeyId);
   if (!version) return;
   for (let at: number | null = run.from; at !== null && at < run.until; ) {
@@ -59,7 +67,7 @@ export async function drive(context: Context, run: SimulatedRun): Promise<void> 
         more += await deliver(context, mailer, time);
     }
     if (moved > 0) await run.onTick?.(time, moved);
-    at = await nextTick(context, run, { at, looks, mailers });
+    at = await nextTick(context, run, { at, waits, mailers });
   }
 }
 
@@ -123,42 +131,61 @@ async function deliver(context: Context, mailer: Mailer, at: string): Promise<nu
   return taken;
 }
 
-/** The nodes where people wait for conditions that can come true by the clock alone. */
-function waitsByClock(
-  { property }: Context,
-  { definition, referred, hasEvents, from }: SimulatedRun,
-): string[] {
-  return definition.nodes.flatMap((node) => {
-    if (node.type !== "wait_until") return [];
-    if (hasEvents) return [node.id];
-    if (node.config.event) return [];
-    const [now, later] = [from, from + LOOK].map((time) =>
-      JSON.stringify(numbered(audienceBy(property.id, node.config, referred, new Date(time).toISOString()))),
-    );
-    return now === later ? [] : [node.id];
-  });
+function waitsOf({ property }: Context, { definition, referred, events, from }: SimulatedRun): Waits {
+  const rulesAt = (config: WaitConfig, time: number) =>
+    JSON.stringify(numbered(audienceBy(property.id, config, referred, new Date(time).toISOString())));
+  const waits: Waits = { byClock: [], byEvent: [] };
+  for (const { id, type, config } of definition.nodes) {
+    if (type !== "wait_until") continue;
+    if (!config.event && rulesAt(config, from) !== rulesAt(config, from + LOOK)) waits.byClock.push(id);
+    else if (events) waits.byEvent.push(id);
+  }
+  return waits;
 }
 
 /** The next time at which somebody is due; null where nobody is inside any more. */
 async function nextTick(
   { sql: transaction, property }: Context,
-  { journeyId }: SimulatedRun,
-  { at, looks, mailers }: { at: number; looks: string[]; mailers: Mailer[] },
+  { journeyId, events }: SimulatedRun,
+  { at, waits, mailers }: { at: number; waits: Waits; mailers: Mailer[] },
 ): Promise<number | null> {
   const campaigns = mailers.map(({ campaign }) => campaign.id);
-  const [next] = await transaction<[{ due: number | null; looks: boolean }]>`
-    select extract(epoch from least(
-        (select min(wake_at) from journey_enrollments e
-          where e.property_id = ${property.id} and e.journey_id = ${journeyId} and e.status = 'active'),
+  const time = sql`${new Date(at).toISOString()}::timestamptz`;
+  const inside = sql`
+    e.property_id = ${property.id} and e.journey_id = ${journeyId} and e.status = 'active'`;
+  const [next] = await transaction<[{ due: number | null; looks: boolean; event: number | null }]>`
+    select ${inMs(sql`least(
+        (select min(wake_at) from journey_enrollments e where ${inside}),
         (select min(${dueAt}) from campaign_sends s
           where s.property_id = ${property.id} and s.campaign_id = any(${campaigns}::uuid[])
             and s.is_open)
-      ))::double precision * 1000 as due,
+      )`)} as due,
       exists (
         select from journey_enrollments e
-        where e.property_id = ${property.id} and e.journey_id = ${journeyId} and e.status = 'active'
-          and e.phase = 'waiting' and e.node = any(${looks}::text[])) as looks`;
-  const due = [...(next.due === null ? [] : [next.due]), ...(next.looks ? [at + LOOK] : [])];
+        where ${inside} and e.phase = 'waiting' and (e.node = any(${waits.byClock}::text[])
+          or e.node = any(${waits.byEvent}::text[]) and e.arrived_at >= ${time})) as looks,
+      ${events ? inMs(nextEvent(property.id, events, { inside, time, nodes: waits.byEvent })) : sql`null`} as event`;
+  const due = [
+    ...(next.due === null ? [] : [next.due]),
+    ...(next.looks ? [at + LOOK] : []),
+    ...(next.event === null ? [] : [Math.max(at + LOOK, next.event)]),
+  ];
   if (due.length === 0) return null;
   return Math.ceil(Math.max(at + 1, Math.min(...due)) / TICK) * TICK;
+}
+
+const inMs = (time: Fragment) => sql`extract(epoch from ${time})::double precision * 1000`;
+
+/** The time of the first event behind `time` of a person who waits at one of the nodes. */
+function nextEvent(
+  propertyId: string,
+  events: Fragment,
+  { inside, time, nodes }: { inside: Fragment; time: Fragment; nodes: string[] },
+): Fragment {
+  return sql`(
+    select v.occurred_at from ${events} v
+    where v.property_id = ${propertyId} and v.occurred_at > ${time} and v.player_id in (
+      select e.player_id from journey_enrollments e
+      where ${inside} and e.phase = 'waiting' and e.node = any(${nodes}::text[]))
+    order by v.occurred_at limit 1)`;
 }

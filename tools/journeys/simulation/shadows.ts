@@ -175,11 +175,15 @@ async function shadowOthers(tenant: Tenant): Promise<void> {
   await shadow(tenant, "properties", { rows: sql`t.id = ${own}` });
 }
 
+/** The events that are to come beside those that have. */
+export const ASSUMED_EVENTS = raw("assumed_events");
+
 /** The players' events with the assumed ones, which happen when the clock comes to them. */
 async function shadowEvents({ sql: transaction, property }: Tenant, isCluster: boolean): Promise<void> {
   await transaction`
     create temporary table assumed_events (like public.player_events including defaults) on commit drop`;
   await transaction`create index on assumed_events (player_id, name, occurred_at)`;
+  await transaction`create index on assumed_events (occurred_at)`;
   if (isCluster) {
     await transaction`
       create temporary table past_events on commit drop as

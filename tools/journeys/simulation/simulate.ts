@@ -13,7 +13,7 @@ import type { SimulatedOutcome } from "./answer.ts";
 import { type Assume, assumeEvents, type Period } from "./assumptions.ts";
 import { drive } from "./drive.ts";
 import { noteDeferred, outcomeOf, prepareNotes } from "./outcome.ts";
-import { compact, shadowTables } from "./shadows.ts";
+import { ASSUMED_EVENTS, compact, shadowTables } from "./shadows.ts";
 
 const DAY = 24 * 3_600_000;
 /** Moves, a person and in all, behind which the rows that they have replaced cost more than a new table. */
@@ -76,7 +76,7 @@ export async function simulate(
     referred,
     from: Date.parse(from),
     until,
-    hasEvents: events > 0,
+    events: events > 0 ? ASSUMED_EVENTS : null,
     async onTick(at, moved) {
       await noteDeferred(context, at);
       moves += moved;
