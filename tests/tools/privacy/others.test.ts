@@ -49,7 +49,7 @@ async function refusedRows(scenario: PropertyScenario, lines: string[]): Promise
   await service.idle();
 }
 
-test("who has a part of another's address sees, and takes along, nothing of theirs", async () => {
+test("a player with a part of another's address sees, and takes along, nothing of theirs", async () => {
   const scenario = await newProperty();
   const ann = await scenario.player({ email: "ann@x.com", phone: "+436601234567" });
   const names = ["joann@x.com", "jo.ann@x.com", "o'ann@x.com", "ann@x.com.au", "ann@x.community"];

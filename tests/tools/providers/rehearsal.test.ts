@@ -30,6 +30,10 @@ test("mail to rehearsal addresses bounces or is complained of, by the mailbox of
     });
     expect(await scenario.stats(id)).toMatchObject({ bounced_hard: 2, bounced_soft: 1, complained: 1 });
     const suppressed: { reason: string }[] = await scenario.call("list_suppressions", { limit: 50 });
-    expect(suppressed.map(({ reason }) => reason).sort()).toEqual(["complaint", "hard_bounce", "hard_bounce"]);
+    expect(suppressed.map(({ reason }) => reason).sort()).toEqual([
+      "complaint",
+      "hard_bounce",
+      "hard_bounce",
+    ]);
   }
 });
