@@ -12,8 +12,9 @@ export type Effect = "read" | "create" | "change" | "destroy" | "contact";
 
 /**
  * The permitted callers. `property`: any credential of the property. `manager`: a user who is admin or manager of the
- * property. `admin`: a user who is admin of it. `person`: an admin or manager, but neither an agent over MCP nor the command
- * line. `operator`: a platform admin, or the CLI on the machine. `user`: any signed-in user. `public`: everybody, without a credential.
+ * property. `admin`: a user who is admin of it. `person`: an admin or manager, but neither an agent over MCP nor the
+ * command line. `operator`: a platform admin, or the CLI on the machine. `user`: any signed-in user. `public`:
+ * everybody, without a credential.
  */
 export type Access = "property" | "manager" | "admin" | "person" | "operator" | "user" | "public";
 

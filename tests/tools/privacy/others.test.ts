@@ -5,7 +5,7 @@ import { receiveFile } from "#tools/imports/upload.ts";
 import { type Scenario, scenarioIn } from "../../support/scenario.ts";
 import { startService, type Tenant, type TestService } from "../../support/service.ts";
 
-// What one person asks for leaves the others alone: those whose address is longer, and those who have the same one.
+// One person's request leaves the others alone: those whose address is longer, and those who have the same one.
 
 let service: TestService;
 

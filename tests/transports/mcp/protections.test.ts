@@ -243,7 +243,7 @@ const WEAKENING: [string, () => Promise<[string, Fields]>, RegExp][] = [
   ],
 ];
 
-describe("a change that weakens a protection", () => {
+describe("what weakens a protection", () => {
   test.each(WEAKENING)("is asked about, and not done: %s", async (_, making, words) => {
     const [name, input] = await making();
     const { table } = CATALOG.operations.get(name)!.crud!;
@@ -377,7 +377,7 @@ describe("a change that weakens a protection", () => {
   });
 });
 
-describe("a question about a person", () => {
+describe("what is asked about a person", () => {
   test("names the number, the name, the counts and whether it can be undone", async () => {
     const email = `${unique()}@example.com`;
     const id = await scenario.player({

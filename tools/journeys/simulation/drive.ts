@@ -13,7 +13,7 @@ import { audienceBy, type Referred } from "#tools/segments/rules/references.ts";
 const MINUTE = 60_000;
 /** Every time is rounded up to this. */
 const TICK = 15 * MINUTE;
-/** The interval at which waits are checked whose conditions follow the clock. */
+/** A wait whose conditions follow the clock is looked at so often. */
 const LOOK = 60 * MINUTE;
 /** Messages of one claim. */
 const BATCH = 5_000;
