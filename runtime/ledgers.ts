@@ -107,7 +107,7 @@ export function appendRows(transaction: Sql, ledger: LedgerName, rows: readonly 
   return transaction`${appended(ledger, rows)}`;
 }
 
-/** The insert that appends rows to a ledger, with their hashes. bytea as `\\x…`. */
+/** The insert that appends rows to a ledger, with their hashes. A bytea value comes as a text in hex: `\x…`. */
 export function appended(ledger: LedgerName, rows: readonly object[]): Fragment {
   const { sealed, personal, written } = LEDGERS[ledger];
   const names = [

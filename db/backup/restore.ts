@@ -46,7 +46,7 @@ export async function restoreBackup(
   }
 }
 
-/** The rows of a month go where they were. */
+/** Makes the partition of a month that the backup has and this database has not. */
 async function makeMonth(sql: postgres.Sql, partition: Header["partitions"][number]): Promise<void> {
   const known = await partitionedTables((statement) => command(sql, statement));
   const own = known.find(({ table }) => table === partition.table);

@@ -16,7 +16,7 @@ export interface Supervised {
 
 /** Milliseconds before each attempt to start it again: after five that failed, it is given up. */
 const PAUSES = [0, 500, 1_000, 2_000, 4_000];
-/** A server that ran for so long was well: its end is the first failure again. */
+/** A server that has run for this time was well: its end counts as the first failure again. */
 const WELL_AFTER_MS = 60_000;
 
 /** Starts a server again whenever it ends by itself. */

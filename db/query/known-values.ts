@@ -11,7 +11,7 @@ export interface KnownValues {
   complete: boolean;
 }
 
-/** A statement over the values of `value`, in so many of the rows of `from` that it answers at once. */
+/** A statement over the values of `value`. It reads only part of the rows of `from`, so it answers at once. */
 export function knownValuesSql(value: Fragment, from: Fragment): Fragment {
   return sql`
     with looked as materialized (select ${value} as value from ${from} limit ${raw(String(LOOKED_AT))})

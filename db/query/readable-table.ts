@@ -39,7 +39,7 @@ export interface ReadableTable {
   /** Rows that are computed in place of the table's, as a named part of `from`. */
   from?: Fragment;
   /**
-   * Partitioned by month of the id, a UUIDv7. `lag`: created_at is at most so many milliseconds after the id's time.
+   * Partitioned by month of the id, a UUIDv7. `lag`: the most milliseconds by which created_at follows the id's time.
    */
   monthly?: { lag: number };
   /** A predicate that every read adds, such as `deleted_at is null`. */

@@ -111,7 +111,7 @@ function targetSql(readable: ReadableTable, { column, path, type }: Condition): 
   const [key, ...deeper] = path;
   if (key === undefined) return target;
   const arrow = raw(type === "jsonb" ? ">" : ">>");
-  // An index on a custom field is over ->>. With a text, ->> takes no index into a JSON array.
+  // Indexes on custom fields are over ->>, so a filter uses it too. Only #>> takes digits for a place in an array.
   if (deeper.length === 0 && !/^-?\d+$/.test(key)) return sql`(${target} -${arrow} ${key}::text)`;
   return sql`(${target} #${arrow} ${path}::text[])`;
 }

@@ -1,7 +1,7 @@
 import { createHash, randomUUIDv7 } from "node:crypto";
 import type { Fragment } from "#db/sql.ts";
-import { appended, PLATFORM_LEDGER } from "#runtime/ledgers.ts";
-import type { Call, Context } from "#runtime/operation/context.ts";
+import { appended, appendRows, PLATFORM_LEDGER } from "#runtime/ledgers.ts";
+import type { Call, Context, Tenant } from "#runtime/operation/context.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 
 export interface AuditRow {
@@ -35,6 +35,15 @@ export function auditRow(
     ip: call.ip ?? null,
     request_id: call.requestId,
   };
+}
+
+/** Writes an audit row of a property, for jobs and pages: the funnel writes those of operations alone. */
+export async function writeAuditRow(
+  { sql, property, call }: Tenant & Pick<Context, "call">,
+  action: string,
+  about: Parameters<typeof auditRow>[2],
+): Promise<void> {
+  await appendRows(sql, "audit_logs", [{ ...auditRow(call, action, about), property_id: property.id }]);
 }
 
 /** The audit row of an operation's call. Its subject is the one that the call names, or else the answered record. */

@@ -22,7 +22,7 @@ export interface SystemWork {
 
 /**
  * One transaction of the service itself in a property, with its events and jobs: for jobs, counters, and vendors'
- * notices. Operations go through `invoke`, because this writes no audit row.
+ * notices. Operations go through `invoke`, because this writes no audit row by itself.
  */
 export async function workAsSystem<T>(
   { db, config, directory, sessions, log, wake }: SystemWork,
@@ -42,7 +42,7 @@ export async function workAsSystem<T>(
     signDetached: sessions.signDetached,
     emit: effects.emit,
     enqueue: effects.enqueue,
-    // The audit log tells of requests; the records that this writes tell of it.
+    // Only calls of operations have an audit row of their own; see `writeAuditRow`.
     audit: () => {},
   };
   const value = await db.asProperty(

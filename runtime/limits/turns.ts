@@ -5,7 +5,7 @@ import { Fault } from "#runtime/faults.ts";
 const SLICE_MS = 5;
 /** Milliseconds of the processor for one part. */
 const PART_MS = 250;
-/** After its work a property rests for so many times as long, and leaves the processor to others. */
+/** A property's rest, as a multiple of its work before it: meanwhile others have the processor. */
 const REST = 3;
 /** A request has some seconds in all. */
 const WAIT_MS = 5_000;

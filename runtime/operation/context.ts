@@ -12,8 +12,9 @@ export type Effect = "read" | "create" | "change" | "destroy" | "contact";
 
 /**
  * The permitted callers. `property`: any credential of the property. `manager`: a user who is admin or manager of the
- * property. `admin`: a user who is admin of it. `person`: the same, but neither an agent over MCP nor the command line. `operator`: a platform admin, or the
- * CLI on the machine. `user`: any signed-in user. `public`: everybody, without a credential.
+ * property. `admin`: a user who is admin of it. `person`: an admin or manager, but neither an agent over MCP nor the
+ * command line. `operator`: a platform admin, or the CLI on the machine. `user`: any signed-in user. `public`:
+ * everybody, without a credential.
  */
 export type Access = "property" | "manager" | "admin" | "person" | "operator" | "user" | "public";
 
@@ -211,7 +212,10 @@ export interface Context {
   counted?(total: number): void;
   /** Adds a sentence to the answer, on faces that have a place for it. */
   warn?(sentence: string): void;
-  /** Names the subject of the audit row, where the result's `id` does not. */
+  /**
+   * Names the subject of an operation's audit row, where the result's `id` does not. In a job it does nothing: a job
+   * has no audit row unless it calls `writeAuditRow`.
+   */
   audit(about: {
     /** Default: the operation's name. */
     action?: string;

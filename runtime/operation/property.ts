@@ -31,7 +31,7 @@ export interface Property {
   pepper: Buffer;
 }
 
-/** Whether an audience has grown so much since it was approved that it is another one. */
+/** Whether an audience has grown by more than the property allows since its approval. */
 export function hasOutgrown(property: Property, approved: number, present: number): boolean {
   return present > approved * (1 + property.approval_growth_percent / 100);
 }

@@ -36,7 +36,7 @@ function checkEchoed(table: Table, given: object, current: Row): void {
   throw new Fault("invalid", { message, details });
 }
 
-/** The values without those of columns that the record's state may close and that stay as they are. */
+/** The values without those that a column with `while` has already: they change nothing in any state. */
 function changing({ columns }: Table, given: Values, current: Row): Values {
   const isChange = ([name, value]: [string, unknown]) =>
     !columns[name]?.while || !isDeepStrictEqual(value, current[name]);

@@ -43,8 +43,13 @@ test("every file that defines a tool, a table or a job is in the catalog", async
   const known = new Set<unknown>([
     ...CATALOG.domains.flatMap(({ tools = [], tables = [], jobs = [] }) => [...tools, ...tables, ...jobs]),
   ]);
-  expect(files.filter(({ value }) => !known.has(value)).map(({ path }) => path)).toEqual([]);
-  expect(files).toHaveLength(known.size);
+  expect(
+    files.filter(({ value }) => !known.has(value)).map(({ path }) => path),
+    "Name each in tools/catalog.ts, or in the domain.ts of its domain: one import, and one word among its kind.",
+  ).toEqual([]);
+  expect(files, "Define each tool, table and job in a file of its own, as its default export.").toHaveLength(
+    known.size,
+  );
 });
 
 test("a file is named after what it defines", async () => {
@@ -52,10 +57,10 @@ test("a file is named after what it defines", async () => {
   const misnamed = (await defined())
     .map(({ path, value }) => ({ path, wanted: value.name.replaceAll("_", "-") + suffix[value.kind] }))
     .filter(({ path, wanted }) => basename(path) !== wanted);
-  expect(misnamed).toEqual([]);
+  expect(misnamed, "Give each file the wanted name, or the operation another one.").toEqual([]);
 });
 
-test("names are in snake case, and no two faces share one", () => {
+test("names are in snake case, and no two operations share one", () => {
   const names = OPERATIONS.map(({ name }) => name);
   expect(names.filter((name) => !/^[a-z]+(_[a-z]+)*$/.test(name))).toEqual([]);
   expect(new Set(names).size).toBe(names.length);
@@ -72,14 +77,20 @@ test("every operation has a title and a description in whole sentences", () => {
       description.length > 600 ||
       !/^[A-Z].*\.$/s.test(description),
   );
-  expect(poor.map(({ name, title, description }) => ({ name, title, description }))).toEqual([]);
+  expect(
+    poor.map(({ name, title, description }) => ({ name, title, description })),
+    "A title has 3 to 61 characters and no full stop; a description has 20 to 600, in whole sentences.",
+  ).toEqual([]);
 });
 
 test("every table says what its records are", () => {
   const poor = [...CATALOG.tables.values()].filter(
     ({ description }) => !/^[A-Z].{19,400}\.$/s.test(description),
   );
-  expect(poor.map(({ name, description }) => ({ name, description }))).toEqual([]);
+  expect(
+    poor.map(({ name, description }) => ({ name, description })),
+    "A description has 20 to 400 characters, in whole sentences.",
+  ).toEqual([]);
 });
 
 test("every input field is described, but for a few that say themselves what they are", () => {
@@ -91,8 +102,14 @@ test("every input field is described, but for a few that say themselves what the
     })),
   );
   const silent = fields.filter(({ described }) => !described);
-  expect(silent.filter(({ name }) => !SAYS_ITSELF.has(name)).map(({ field }) => field)).toEqual([]);
-  expect([...SAYS_ITSELF.keys()].filter((name) => !silent.some((one) => one.name === name))).toEqual([]);
+  expect(
+    silent.filter(({ name }) => !SAYS_ITSELF.has(name)).map(({ field }) => field),
+    'Say what the value means, by .describe("…") at its schema.',
+  ).toEqual([]);
+  expect(
+    [...SAYS_ITSELF.keys()].filter((name) => !silent.some((one) => one.name === name)),
+    "Every field of this name is described now: take it out of SAYS_ITSELF.",
+  ).toEqual([]);
 });
 
 test("an id in an input says where it comes from", () => {
@@ -102,7 +119,7 @@ test("an id in an input says where it comes from", () => {
       .filter(([, { description }]) => !/\b[a-z]+(_[a-z]+)+\b/.test(String(description)))
       .map(([field]) => `${operation.name}.${field}`),
   );
-  expect(nameless).toEqual([]);
+  expect(nameless, 'Name the operation that answers the id: .describe("From list_players").').toEqual([]);
 });
 
 test("a tool's source fields name tools that exist", () => {
@@ -117,7 +134,7 @@ test("a tool's source fields name tools that exist", () => {
   expect(broken).toEqual([]);
 });
 
-test("what an operation does to the world agrees with its scope, and gives all four hints", () => {
+test("an operation's effect agrees with its scope, and gives all four hints of MCP", () => {
   for (const operation of OPERATIONS) {
     const { annotations } = offeredTool(operation, "").text;
     expect(
@@ -147,14 +164,17 @@ test("the field that names the tenant is a required uuid of the input", () => {
   }
 });
 
-test("an operation that takes a property's id in any casing says so", () => {
+test("an operation with an input property_id or propertyId names it as its property", () => {
   const silent = OPERATIONS.filter(
     ({ input, property, access }) =>
       property === null &&
       access !== "operator" &&
       Object.keys(input.shape).some((field) => /^property_?id$/i.test(field)),
   );
-  expect(silent.map(({ name }) => name)).toEqual([]);
+  expect(
+    silent.map(({ name }) => name),
+    'Write property: "property_id" or property: "propertyId", so that the funnel checks the tenant.',
+  ).toEqual([]);
 });
 
 test("an input is one object, with no choice at its root", () => {

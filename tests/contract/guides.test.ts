@@ -60,7 +60,7 @@ test("every docs:// address that is named can be read", () => {
   expect(named.length).toBeGreaterThan(1);
 });
 
-describe("what is named exists:", () => {
+describe("every name in the guides exists:", () => {
   test("npm scripts", () => {
     const { scripts } = JSON.parse(textOf("package.json")) as { scripts: Record<string, string> };
     const named = PAGES.flatMap(({ markdown }) =>
@@ -93,7 +93,10 @@ describe("what is named exists:", () => {
         .filter((name) => !CATALOG.operations.has(name) && !NO_OPERATIONS.includes(name))
         .map((name) => `${path}: ${name}`),
     );
-    expect(wrong).toEqual([]);
+    expect(
+      wrong,
+      "Write the operation's name. If it is the name of something else, add it to NO_OPERATIONS.",
+    ).toEqual([]);
   });
 
   test("addresses of the API", () => {
@@ -142,10 +145,19 @@ test("the guides name every provider, every reason of the gate, and every operat
   const named = (name: string) =>
     codeSpansOf(PAGES.find(({ path }) => path === `${FOLDER}${name}.md`)!.tokens);
   const kinds = Object.values(PROVIDERS).flatMap((providers) => Object.keys(providers));
-  expect(kinds.filter((kind) => !named("providers").includes(kind))).toEqual([]);
+  expect(
+    kinds.filter((kind) => !named("providers").includes(kind)),
+    "Name the provider, with its credentials, in the table of transports/docs/guides/providers.md.",
+  ).toEqual([]);
   const reasons = Object.keys({ ...BLOCK_REASONS, ...DEFER_REASONS });
-  expect(reasons.filter((reason) => !named("consent-and-compliance").includes(reason))).toEqual([]);
-  expect(OPERATOR_NAMES.filter((name) => !named("segments").includes(name))).toEqual([]);
+  expect(
+    reasons.filter((reason) => !named("consent-and-compliance").includes(reason)),
+    "Explain the reason in transports/docs/guides/consent-and-compliance.md.",
+  ).toEqual([]);
+  expect(
+    OPERATOR_NAMES.filter((name) => !named("segments").includes(name)),
+    "Explain the operator in transports/docs/guides/segments.md.",
+  ).toEqual([]);
 });
 
 /** Names of settings, fields and events that begin as an operation does. */

@@ -88,7 +88,7 @@ test("transactions that follow each other on one connection are each their own t
   );
 });
 
-test("what the driver still sends after a connection broke is not committed by whoever comes next", async () => {
+test("statements that the driver still sends after a connection broke are not committed by the next transaction", async () => {
   const [{ pid }] = await db.asSystem((sql) => sql<[{ pid: number }]>`select pg_backend_pid() as pid`);
   const broken = db.asProperty(PROPERTY, async (sql, last) => {
     await sql`select 1`;

@@ -8,7 +8,7 @@ import { migrate, UnreleasedDatabase, unfit } from "#db/migrate.ts";
 import { testDatabase } from "../support/database.ts";
 import { withDatabase } from "../support/server-url.ts";
 
-test("what closes every connection, or says nothing at all, is given up and not asked for ever", async () => {
+test("a server that closes every connection, or says nothing at all, is given up and not asked for ever", async () => {
   for (const closes of [true, false]) {
     const server = createServer((socket) => {
       socket.on("error", () => {}).resume();

@@ -43,7 +43,7 @@ test("a vendor's API and a receiver of webhooks are called in the trace, each as
   expect(told).toEqual([expect.stringMatching(span), null]);
 });
 
-test("what is no trace context begins a trace of its own", () => {
+test("a header that is no trace context begins a trace of its own", () => {
   for (const wrong of [
     undefined,
     "",

@@ -22,7 +22,7 @@ async function resourceAfter(method: string, path: string, headers: Record<strin
   return body;
 }
 
-test("who is refused at the MCP endpoint is led to the metadata of that endpoint, and over REST to the API's", async () => {
+test("a caller who is refused at the MCP endpoint is led to the metadata of that endpoint, and over REST to the API's", async () => {
   const { baseUrl } = service.internals.config;
   for (const headers of [NOBODY, { "X-Api-Key": `pk_${"x".repeat(36)}` }]) {
     const mcp = await resourceAfter("POST", "/api/mcp", headers);

@@ -47,7 +47,7 @@ export function capsApply(options: CapOptions): Fragment {
   return sql`exists (select from frequency_rules r where ${applicable(options)})`;
 }
 
-/** The law of calls as one more rule: no number is called twice within so many hours. */
+/** The law of calls as one more rule: no number is called twice within the hours of the law. */
 function lawOf({ property, channel }: CapOptions): Fragment {
   if (channel !== "voice") return raw("");
   return sql`union all

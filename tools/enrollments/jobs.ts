@@ -8,7 +8,7 @@ export const STEP_JOURNEY = {
   input: z.object({ journeyId: z.uuid() }),
 };
 
-/** Moves a journey's people soon, or at an ISO time or after so many seconds. */
+/** Moves a journey's people soon; or at `runAt`, an ISO time or a number of seconds from now. */
 export function stepSoon(
   { enqueue }: Pick<Context, "enqueue">,
   journeyId: string,

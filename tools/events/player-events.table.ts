@@ -5,7 +5,7 @@ import { table } from "#runtime/operation/table.ts";
 /** The pattern of an event's name. Conditions name it, so it holds no quotes and does not end in a dot. */
 export const EVENT_NAME = "[A-Za-z](?:[A-Za-z0-9 _.:-]{0,58}[A-Za-z0-9_])?";
 
-/** The flaw of another name. */
+/** The refusal of a name that does not match `EVENT_NAME`. */
 export const EVENT_NAME_WORDS = "must be 1 to 60 letters, digits, spaces and _ . : -, a letter first";
 
 export default table({

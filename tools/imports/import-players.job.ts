@@ -17,7 +17,10 @@ import { type RowBatch, writeBatch, writeErrors } from "./write/batch.ts";
 
 /** The number of records in a transaction, unless they are very long. */
 export const BATCH_RECORDS = 10_000;
-/** A job that was killed takes less at a time, so that it gets on between two kills. */
+/**
+ * The fewest records in a transaction. A job that was killed takes fewer at a time, so that some are committed before
+ * the next kill.
+ */
 const FEWEST_RECORDS = 500;
 const BATCH_CHARACTERS = 8 * 1_048_576;
 

@@ -27,7 +27,7 @@ const Sample = z.object({
   fate: z.enum(["finish", "move", "exit"]),
 });
 
-/** A million people inside take their time. */
+/** A journey may have a million people inside, who take up to this long to be counted and moved. */
 const DEADLINE_MS = 60_000;
 
 export default tool({

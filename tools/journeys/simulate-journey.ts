@@ -19,7 +19,7 @@ import { type Simulation, simulate, unsaved } from "./simulation/simulate.ts";
 const MOST_PLAYERS = 10_000;
 const MOST_DAYS = 90;
 const DEADLINE_MS = 60_000;
-/** Earlier than this is the past. */
+/** A start that lies further back than this is refused as past. */
 const SLACK_MS = 60_000;
 
 export default tool({

@@ -83,7 +83,7 @@ async function endMonth(
       await enqueue(sql, tellMonthEnded, { ...about, rows }, { propertyId });
     }
     const rows = [...counts.values()].reduce((sum, count) => sum + count, 0);
-    await appendRows(sql, "system_audit_logs", [auditRow({ ...about, rows, properties: counts.size })]);
+    await appendRows(sql, "system_audit_logs", [platformRow({ ...about, rows, properties: counts.size })]);
     const run = await asOwner(sql);
     for (const partition of ended.partitions) await dropPartition(run, partition);
     log.info({ ...about, rows }, "month dropped at the end of its retention");
@@ -114,7 +114,7 @@ async function closed(
   return counted!.rows;
 }
 
-function auditRow(diff: object) {
+function platformRow(diff: object) {
   const done = { actor_type: "system", actor_id: null, client: "job", action: "end_retention" };
   return { id: randomUUIDv7(), ...done, entity: null, entity_id: null, diff, ip: null, request_id: null };
 }

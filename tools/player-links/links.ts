@@ -18,7 +18,7 @@ export const PLAYER_PAGES = {
 export type PlayerPage = keyof typeof PLAYER_PAGES;
 export const PageName = z.enum(Object.keys(PLAYER_PAGES) as [PlayerPage, ...PlayerPage[]]);
 
-/** A message's link opens its page for so many days after the message was sent. */
+/** The days after its sending in which a message's link opens its page. */
 export const MESSAGE_LINK_DAYS = 30;
 
 /** The player of a link, by their id, or as the recipient of a send. */

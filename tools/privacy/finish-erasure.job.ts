@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
-import { auditRow } from "#runtime/funnel/audit.ts";
-import { appendRows } from "#runtime/ledgers.ts";
+import { writeAuditRow } from "#runtime/funnel/audit.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Job, job } from "#runtime/operation/job.ts";
 import { type Erased, eraseTraces } from "./erase.ts";
@@ -41,13 +40,8 @@ const finishErasure: Job<Input> = job({
 });
 export default finishErasure;
 
-/** The ledger itself records each blanking of its rows. */
-export async function recordPass(
-  { sql, property, call }: Context,
-  pass: string,
-  { blanked }: Erased,
-): Promise<void> {
+/** Records in the audit log which rows of ledgers an erasure has blanked. */
+export async function recordPass(context: Context, pass: string, { blanked }: Erased): Promise<void> {
   if (Object.keys(blanked).length === 0) return;
-  const row = auditRow(call, "finish_erasure", { entity: "erasures", entityId: pass, diff: { blanked } });
-  await appendRows(sql, "audit_logs", [{ ...row, property_id: property.id }]);
+  await writeAuditRow(context, "finish_erasure", { entity: "erasures", entityId: pass, diff: { blanked } });
 }

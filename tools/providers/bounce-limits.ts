@@ -17,7 +17,7 @@ export interface Consequence {
   hash: string;
   playerId: string | null;
   campaignId: string | null;
-  /** The message is unknown, so it acts at once: the limit counts known messages alone. */
+  /** No message of ours is known for the notice. It acts at once, because the limit counts known messages alone. */
   uncounted?: boolean;
 }
 

@@ -4,7 +4,7 @@ import type { Property } from "#runtime/operation/property.ts";
 import { addressHash } from "#tools/people/address.ts";
 import { FORGET_DEVICES } from "./forgetting.ts";
 
-/** A browser that opens no page of ours for so long is forgotten, and its cookie ends. */
+/** A browser that opens no page of ours for this time is forgotten, and its cookie ends. */
 export const DEVICE_DAYS = 180;
 
 /** More browsers of one player are forgotten, those that were not seen for the longest time first. */

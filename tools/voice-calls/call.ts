@@ -34,7 +34,7 @@ export interface StoredCall {
 /** The job that asks vendors for the calls that they have not reported. It stands above this domain. */
 export const SETTLE_CALLS = { name: "settle_calls", attempts: 20, input: z.object({}) };
 
-/** A vendor reports a call within so many seconds after its longest time. */
+/** The time in which a vendor reports a call, after the longest that the call can take. */
 const REPORT_SECONDS = 600;
 
 /** Seconds from a call's hand-over to the time when its vendor must have reported it. */
@@ -87,7 +87,7 @@ export async function findCall(
   return call;
 }
 
-/** News of a call comes within so long, or never. */
+/** The time in which news of a call comes. Later there is none. */
 const LIVE_HOURS = 2;
 
 /** How many calls more a provider may make at once. Locks the provider to the end of the transaction, where it has a limit. */

@@ -69,7 +69,7 @@ export async function hear(
 
 /** About the time of the last sentence. */
 const CLOSING_SECONDS = 10;
-/** A carrier lets a phone ring so much longer than it is told. */
+/** The time by which a carrier lets a phone ring longer than it is told. */
 const RING_SECONDS = 5;
 
 /** Whether the words, and the number behind them, can be said before the vendor cuts the call. */

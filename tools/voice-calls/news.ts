@@ -69,7 +69,7 @@ interface Told {
   discloses: boolean;
 }
 
-/** A call's status goes one way alone. */
+/** Takes over a vendor's news. A call's status never goes back. */
 async function learn(
   context: Context,
   call: StoredCall,

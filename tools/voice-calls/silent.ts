@@ -15,7 +15,7 @@ export interface SilentCall {
 }
 
 const AT_ONCE = 100;
-/** A vendor that knows no end of a call is asked again after so many seconds. */
+/** The time after which a vendor is asked again that knows no end of a call. */
 const AGAIN_SECONDS = 900;
 const GIVE_UP_SECONDS = 24 * 3600;
 

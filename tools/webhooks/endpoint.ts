@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { Fault, one } from "#runtime/faults.ts";
-import { auditRow } from "#runtime/funnel/audit.ts";
+import { writeAuditRow } from "#runtime/funnel/audit.ts";
 import { DELIVER_WEBHOOKS } from "#runtime/funnel/outbox.ts";
-import { appendRows } from "#runtime/ledgers.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { locationOf } from "#runtime/secrets/sealing.ts";
 import sendWebhookNotice from "./send-webhook-notice.job.ts";
@@ -47,16 +46,15 @@ export async function wakeDelivery({ sql, property, enqueue }: Context, id: stri
  * managers.
  */
 export async function switchOff(context: Context, id: string, reason: string): Promise<void> {
-  const { sql, property, call, enqueue } = context;
-  const row = auditRow(call, "disable_webhook_endpoint", {
+  const { sql, property, enqueue } = context;
+  await sql`
+    update webhook_endpoints set is_active = false, disabled_reason = ${reason}, updated_at = now()
+    where property_id = ${property.id} and id = ${id}`;
+  await writeAuditRow(context, "disable_webhook_endpoint", {
     entity: "webhook_endpoints",
     entityId: id,
     diff: { is_active: true, disabled_reason: reason },
   });
-  await sql`
-    update webhook_endpoints set is_active = false, disabled_reason = ${reason}, updated_at = now()
-    where property_id = ${property.id} and id = ${id}`;
-  await appendRows(sql, "audit_logs", [{ ...row, property_id: property.id }]);
   const managers = await sql<{ id: string }[]>`select id from property_managers() as id order by id`;
   for (const { id: userId } of managers) enqueue(sendWebhookNotice, { endpointId: id, userId });
 }

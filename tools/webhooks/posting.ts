@@ -7,9 +7,9 @@ const CONCURRENCY = 16;
 const MOST = 64;
 /** Milliseconds after which an overtaken request leaves its place to another. */
 const SLOW_MS = 1_000;
-/** So many time-outs in a row mean that the receiver hangs, and not only some of its requests. */
+/** From this number of time-outs in a row on, the receiver hangs, and not only some of its requests. */
 const HANGS_IN_A_ROW = 8;
-/** So many outcomes are worth a visit of their own: the last requests then leave few to record after them. */
+/** The number of outcomes that is worth a visit of its own: few are then left to record after the last requests. */
 const WORTH_RECORDING = 256;
 /** Milliseconds between two visits while requests are open: new events and outcomes wait no longer. */
 const VISIT_EVERY_MS = 250;

@@ -24,7 +24,7 @@ export function attachment({ filename }: File): string {
   return `attachment; filename="${filename}"`;
 }
 
-/** The first whole records of a CSV file: at most so many bytes, and a text that `fits`. `has_more` tells of a rest. */
+/** The first whole records of a CSV file: at most `most` bytes, and a text that `fits`. `has_more` tells of a rest. */
 export async function startOf({ filename, stream }: File, most: number, fits: (text: string) => boolean) {
   const pieces: Buffer[] = [];
   let size = 0;
@@ -40,7 +40,7 @@ export async function startOf({ filename, stream }: File, most: number, fits: (t
   return { filename, text: all.toString("utf8", 0, whole), has_more: whole < size };
 }
 
-/** The end of the last whole record within so many bytes: a line end outside quotes. */
+/** The end of the last whole record within `most` bytes: a line end outside quotes. */
 function wholeRecords(bytes: Buffer, most: number): number {
   let quoted = false;
   let end = 0;

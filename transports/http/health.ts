@@ -13,7 +13,7 @@ import { readQueueFigures } from "#runtime/telemetry/queue-figures.ts";
 import type { Http } from "./handlers.ts";
 import type { Listening } from "./server.ts";
 
-/** One answer serves all probes of so many milliseconds: they are counted in nobody's rate. */
+/** One answer serves all probes of this time: no rate limit counts them. */
 const FRESH_MS = 1_000;
 const PATIENCE_MS = 2_000;
 const LOOPBACK = /^(?:127\.|::1$|::ffff:127\.)/;

@@ -25,7 +25,7 @@ export interface Listening {
   close(): Promise<void>;
 }
 
-/** Idle connections are closed so often: one in use has its next request within this time. */
+/** The interval at which idle connections are closed: one in use has its next request within it. */
 const DRAIN_MS = 250;
 const LAST_ANSWER_MS = 10_000;
 

@@ -115,7 +115,7 @@ async function freePort(host: string, port: number): Promise<number | null> {
   }
 }
 
-/** Calls back on each stop signal. A signal to npm ends its shell, which does not pass it on, so the parent is watched. */
+/** Calls back on each stop signal. npm's shell does not pass its own signal on, so the end of the parent counts too. */
 function onStopSignal(stop: (signal: string) => void): void {
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => stop(signal));
   if (process.env.npm_lifecycle_event === undefined) return;

@@ -1,8 +1,8 @@
 /** Waits for a silence of a call. */
 export interface SilenceTimer {
-  /** Waits so long from now, in place of any wait before. */
+  /** Waits for this time from now, in place of any earlier wait. */
   start(ms: number, then: () => void): void;
-  /** Waits as long once more. */
+  /** Begins the same wait again. */
   refresh(): void;
   /** Does not end while something that was heard is weighed. */
   pause(): void;

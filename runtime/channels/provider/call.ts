@@ -54,9 +54,9 @@ export interface VoiceMessage {
   voicemail: string | null;
   /** About the seconds of a whole call. */
   seconds: number;
-  /** An unanswered call rings so long. */
+  /** How long an unanswered call rings. */
   ringSeconds: number;
-  /** The call ends after so long at the latest. */
+  /** The longest time that the call may take. */
   mostSeconds: number;
   /** ISO time by which the call must be over; null where no hours close. */
   latest: string | null;
@@ -66,7 +66,7 @@ export interface VoiceMessage {
 export interface CallTimes {
   /** The shortest limit of a call that the vendor keeps. */
   shortest: number;
-  /** An unanswered call rings so long at most, where the vendor takes no time from us. */
+  /** The longest time that an unanswered call rings, where the vendor takes no such time from us. */
   rings?: number;
 }
 

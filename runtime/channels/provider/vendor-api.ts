@@ -23,8 +23,7 @@ type Unsent = Exclude<SendOutcome, { status: "sent" }>;
 
 const TIMEOUT_MS = 15_000;
 const MOST_RETRY_AFTER = 86_400;
-// The connection was never made, so nothing of the request was sent.
-export const NOT_CONNECTED = new Set([
+const NOT_CONNECTED = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
   "EAI_AGAIN",
@@ -45,9 +44,13 @@ export async function callApi(request: Request): Promise<Reply | { reached: bool
     const reason = error instanceof Error ? error : new Error(String(error));
     const cause = reason.cause instanceof Error ? reason.cause : reason;
     const code = errorCode(cause);
-    const unmade = NOT_CONNECTED.has(code) || /^(CERT_|ERR_TLS_)/.test(code);
-    return { reached: !unmade, message: cause.message || code || reason.name };
+    return { reached: !isNotConnected(code), message: cause.message || code || reason.name };
   }
+}
+
+/** Whether an error's code says that there was no connection, so nothing of the request was sent. */
+export function isNotConnected(code: string): boolean {
+  return NOT_CONNECTED.has(code) || /^(CERT_|ERR_TLS_)/.test(code);
 }
 
 /**

@@ -13,11 +13,11 @@ import {
   provider,
   type SendOutcome,
 } from "../provider/channel.ts";
-import { NOT_CONNECTED } from "../provider/vendor-api.ts";
+import { isNotConnected } from "../provider/vendor-api.ts";
 import { payloadOf } from "./notification.ts";
 
 const MOST_RETRY_AFTER = 86_400;
-/** So many refusals of our keys in a batch that reached nobody are the fault of the settings. */
+/** From this number of refusals on, in a batch that reached nobody, our settings are at fault. */
 const REFUSALS_OF_US = 5;
 const REFUSES_US = "provider_auth";
 
@@ -188,8 +188,6 @@ function unanswered(error: unknown): Omit<Answer, "device"> {
     (one) => one instanceof AddressRefused,
   );
   if (refusal) return { is: "refused", code: "address_refused", message: refusal.message };
-  const code = errorCode(error);
-  if (NOT_CONNECTED.has(code) || /^(CERT_|ERR_TLS_)/.test(code))
-    return { is: "failing", code: "not_connected", message };
+  if (isNotConnected(errorCode(error))) return { is: "failing", code: "not_connected", message };
   return { is: "unknown", code: "no_answer", message };
 }

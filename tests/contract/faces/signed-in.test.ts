@@ -130,7 +130,7 @@ const comparable = (said: Said): Said => {
 const turnOf = ({ name, effect }: Operation) =>
   name === "rotate_signing_key" ? 3 : effect === "destroy" ? 2 : effect === "read" ? 0 : 1;
 
-test("what a person does who has signed in, every face says and does the same, on properties that are alike", async () => {
+test("every face says and does the same for a person who has signed in, on properties that are alike", async () => {
   const told: string[] = [];
   const refused: string[] = [];
   for (const operation of PERSONAL.toSorted((a, b) => turnOf(a) - turnOf(b))) {

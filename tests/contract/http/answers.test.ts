@@ -11,7 +11,7 @@ afterAll(() => service?.stop());
 const said = async (path: string, body: object) =>
   (await refused(400, "invalid", service.post(path, body))).body.error as string;
 
-describe("what is wrong is said in plain words", () => {
+describe("an error is told in plain words", () => {
   test.each([
     ["/api/functions/compliance-check", { phone: "1" }, "channel: is required"],
     ["/api/functions/compliance-check", { channel: "sms", phones: [] }, "phones: is empty: give one or more"],

@@ -62,7 +62,7 @@ const headersOf = ({ access }: Operation): Record<string, string | null> =>
         "X-Property-Id": service.tenant.id,
       };
 
-test("whatever reaches people or cannot be taken back can be tried, and leaves nothing behind", async () => {
+test("every operation that reaches people or cannot be taken back can be tried, and leaves nothing behind", async () => {
   const before = await everything();
   const done: string[] = [];
   for (const operation of TRIED) {

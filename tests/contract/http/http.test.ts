@@ -209,7 +209,7 @@ describe("a record's address", () => {
   });
 });
 
-describe("what is not HTTP", () => {
+describe("a request that is not HTTP", () => {
   test("is answered in JSON with the same headers", async () => {
     const bad = [
       "NONSENSE\r\n\r\n",

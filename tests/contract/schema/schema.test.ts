@@ -141,8 +141,11 @@ test("a foreign key between tenants' tables starts with the property on both sid
   expect(foreign.filter(({ onDelete }) => onDelete === "n" || onDelete === "d")).toEqual([]);
 });
 
-test("whoever exports or erases a person knows every table and column that knows one", () => {
-  expect(untraced(columns), "see tools/privacy/traces/all.ts").toEqual([]);
+test("an export and an erasure of a person know every table and column that knows a person", () => {
+  expect(
+    untraced(columns),
+    "Name each in TRACES (tools/privacy/traces/all.ts), or the table in IMPERSONAL (tests/contract/schema/impersonal.ts).",
+  ).toEqual([]);
 });
 
 test("nothing of the platform points into a tenant's table", () => {

@@ -282,7 +282,7 @@ test("without a credential every operation is refused in the specification's wor
   expect(told).toEqual([]);
 });
 
-test("what a manager may do, an analyst and a key may not", async () => {
+test("an analyst and a key may not do what a manager may", async () => {
   const analyst = `Bearer ${(await service.signIn({ role: "analyst" })).token}`;
   const managed = OPERATIONS.filter(
     ({ access, scope }) => /^(manager|person)$/.test(access) && scope === "write",
@@ -310,7 +310,7 @@ test("what a manager may do, an analyst and a key may not", async () => {
   expect(managed.length).toBeGreaterThan(1);
 });
 
-test("what only an admin of the property may do, its manager may not", async () => {
+test("a manager may not do what only an admin of the property may", async () => {
   const asManager = `Bearer ${(await service.signIn({ role: "manager" })).token}`;
   const administered = OPERATIONS.filter(({ access }) => access === "admin");
   for (const operation of administered) {
@@ -321,7 +321,7 @@ test("what only an admin of the property may do, its manager may not", async () 
   expect(administered.length).toBeGreaterThan(1);
 });
 
-test("who only reads in a property is told so by every operation that writes, and of a rival's key nothing", async () => {
+test("a caller who only reads in a property is told so by every operation that writes, and learns nothing of a rival's key", async () => {
   const headers = {
     "X-Api-Key": null,
     Authorization: `Bearer ${(await service.signIn({ role: "analyst" })).token}`,

@@ -98,7 +98,7 @@ test("a short read of a database that says nothing is refused at its deadline, a
   line.close();
 });
 
-test("what comes in pieces is read whole, however large it is", async () => {
+test("an answer in pieces is read whole, however large it is", async () => {
   const line = await proxy(3);
   const url = new URL(database.url);
   url.port = String(line.port);

@@ -203,7 +203,7 @@ test("an export that nobody reads holds no more than a few pieces in memory", as
   await stream.cancel();
 });
 
-test("what the database refuses is thrown, and the next export works", async () => {
+test("a refusal of the database is thrown, and the next export works", async () => {
   for (const source of [
     ((copy) => copy(sql`select 1 / 0`)) as ExportSource,
     ((copy) => copy(sql`select 1 / (2 - n) from generate_series(1, 9000) n`)) as ExportSource,

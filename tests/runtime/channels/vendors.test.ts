@@ -1,6 +1,7 @@
 import { HttpResponse, http } from "msw";
 import { setupServer } from "msw/node";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { PROVIDERS } from "#runtime/channels/index.ts";
 import type { SendOutcome } from "#runtime/channels/provider/channel.ts";
 import { openProvider } from "../../support/provider.ts";
 import { bare, email, keepNothing, never } from "./email/smtp-server.ts";
@@ -32,6 +33,16 @@ const VENDORS = {
 };
 type Name = keyof typeof VENDORS;
 const NAMES = Object.keys(VENDORS) as Name[];
+
+/** Providers that msw cannot answer for. Each has tests in a file of its own. */
+const APART = ["mailbox", "smtp"];
+
+test("every email vendor takes the common tests, or has a file of its own", () => {
+  expect(
+    Object.keys(PROVIDERS.email).sort(),
+    "Add the provider to VENDORS and to `own` here; or to APART, with a test file of its own.",
+  ).toEqual([...NAMES, ...APART].sort());
+});
 
 const message = email({
   subject: "Tu bono está aquí",

@@ -170,7 +170,7 @@ test("a job that is dead knows nobody any more, whether it failed or lost its wo
   ]);
 });
 
-test("what the database broke off is not counted as an attempt, twenty times", async () => {
+test("a run that the database broke off is not counted as an attempt, twenty times", async () => {
   await fixture.put(testJob("send", undefined, { attempts: 1 }));
   for (let times = 1; times <= 21; times++) {
     await fixture.db.asSystem((sql) => sql`update queue set run_at = now()`);
@@ -200,7 +200,7 @@ test("a job that loses each of its workers is dead after the last", async () => 
   expect(await fixture.rows()).toMatchObject([{ state: "dead", attempts: 2, last_error: "lost worker" }]);
 });
 
-test("who has lost the lease can neither complete the job, nor fail it, nor give it back", async () => {
+test("a worker that has lost the lease can neither complete the job, nor fail it, nor give it back", async () => {
   await fixture.put(send);
   const [first] = await claim(1, { leaseMs: 0 });
   await queue.reap(fixture.db);

@@ -88,7 +88,7 @@ test("five restarts in a row lose no job, and a listener that was cut hears agai
   // A lease lasts 30 s.
 }, 60_000);
 
-test("what a claim took is not lost when its answer is", async () => {
+test("the jobs of a claim are not lost with its answer", async () => {
   const ran: { n: number; attempt: number }[] = [];
   const receive = testJob("receive", async ({ attempt }, { n }) => void ran.push({ n, attempt }), {
     attempts: 1,

@@ -30,6 +30,6 @@ test("a character too many does not open, whatever the length of the secret", ()
   }
 });
 
-test("what was stored before there were seals is read as it is", () => {
+test("a value that was stored before there were seals is read as it is", () => {
   expect(unseal(config, place, "whsec_abc")).toBe("whsec_abc");
 });

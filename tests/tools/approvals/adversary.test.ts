@@ -105,7 +105,7 @@ test("the preview of a change has the whole message to a chosen player, as the c
   expect((await service.get(`/api/campaigns/${id}`)).body.subject).toBe(message.subject);
 });
 
-test("what a person has approved cannot be changed into something else", async () => {
+test("an approved call cannot be changed into another one", async () => {
   const template = await made("create_template", {
     name: "T",
     channel: "email",

@@ -319,7 +319,7 @@ describe("a decision", () => {
   });
 });
 
-describe("what has changed since it was proposed makes a proposal stale, and nothing is done", () => {
+describe("a change since the proposal makes it stale, and nothing is done", () => {
   const STALE: Record<string, [(made: Made) => Promise<unknown>, string]> = {
     "the subject": [({ id }) => change(`/api/campaigns/${id}`, { subject: "Other" }), "the subject"],
     "the audience's conditions": [

@@ -67,7 +67,7 @@ test("rotations at once leave one key that signs", async () => {
   expect(kidOf((await service.signIn()).token)).toBe(rows[0]!.kid);
 });
 
-test("whoever is not the operator rotates nothing", async () => {
+test("nobody but the operator rotates anything", async () => {
   const before = await published();
   await refused(403, "forbidden", service.post(ROTATE, {}, bearer((await service.signIn()).token)));
   await refused(403, "forbidden", service.post(ROTATE, {}));

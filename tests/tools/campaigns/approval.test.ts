@@ -79,7 +79,7 @@ async function fire(id: string): Promise<void> {
   await scenario.work();
 }
 
-test("what was approved and is gone is a change, as what has come is", () => {
+test("an approved part that is gone is a change, as is a new part", () => {
   const approved = { content: { subject: { words: "the subject", hash: "a" } } };
   const present = { content: { body: { words: "the text", hash: "b" } } };
   expect(changesSince(approved, present)).toEqual(["the subject", "the text"]);
@@ -96,7 +96,10 @@ test("each column that a caller writes is approved, or is known to reach nobody"
     ...["name", "throttle_per_minute", "max_send_errors", "priority", "archived_at"],
     "expires_after_hours",
   ];
-  expect(approvedNames.toSorted()).toEqual(writable.filter((name) => !harmless.includes(name)).toSorted());
+  expect(
+    approvedNames.toSorted(),
+    "Does the column change what people get, or who gets it? Then name it in APPROVED_COLUMNS, else among the harmless here.",
+  ).toEqual(writable.filter((name) => !harmless.includes(name)).toSorted());
 });
 
 describe("a confirmation", () => {
@@ -137,7 +140,7 @@ describe("a confirmation", () => {
   });
 });
 
-describe("what was approved goes out", () => {
+describe("an approved campaign goes out", () => {
   test("as it was approved", async () => {
     const { id } = await approved();
     await fire(id);
@@ -289,7 +292,7 @@ describe("an agent that changes what was approved", () => {
   });
 });
 
-describe("what differs from the approval when the time comes", () => {
+describe("a difference from the approval when the time comes", () => {
   test.each([
     ["content", (made: Approved) => sqlOf(made, "update templates set subject = 'Evil'", made.template)],
     [
@@ -410,7 +413,7 @@ async function sqlOf(_: unknown, statement: string, id: string): Promise<void> {
   await scenario.query((sql) => sql`${raw(statement)} where property_id = ${scenario.id} and id = ${id}`);
 }
 
-test("what an agent has sent at once is compared once more before its audience is planned", async () => {
+test("a campaign that an agent has sent at once is compared once more before its audience is planned", async () => {
   const { id, template } = await approved();
   const shown = await agent("send_campaign", { campaignId: id });
   await agent("send_campaign", { campaignId: id, confirm_token: shown.data.confirm_token });

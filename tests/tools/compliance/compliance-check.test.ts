@@ -131,7 +131,7 @@ test("emails and players can be asked about too", async () => {
   ]);
 });
 
-test("who has not been asked bars nobody, and who has refused bars whoever has the address, also once the record is gone", async () => {
+test("a player who was not asked bars nobody, and one who has refused bars all who have the address, also once the record is gone", async () => {
   const phone = "+12025551310";
   const silent = await newPlayer(fixture, { phone });
   const willing = await consented({ phone });

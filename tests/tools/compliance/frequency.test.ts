@@ -87,7 +87,7 @@ const past = fc.array(
   { maxLength: 12 },
 );
 
-test("who is capped, and until when, is what a plain count over the past says", async () => {
+test("a plain count over the past says the same of who is capped, and until when", async () => {
   const { property } = fixture;
   const places = [
     { timezone: "America/New_York" },
@@ -164,7 +164,7 @@ test("who is capped, and until when, is what a plain count over the past says", 
   expect(capped).toBeGreaterThan(50);
 });
 
-test("what counts towards a rule: no inactive rule, no inbox, not the campaign's own repeats, but what a vendor may have", async () => {
+test("a rule counts messages that a vendor may have, but no inbox, and not the campaign's own repeats; an inactive one counts none", async () => {
   const { property } = fixture;
   const rule = {
     property_id: property.id,

@@ -364,7 +364,7 @@ test("in a bulk check each result has its own time, and all of them the latest",
   expect(checked.results.map((one) => one.allowed)).toEqual([true, true, false]);
 });
 
-test("whoever has neither zone nor place nor phone is where the property is", async () => {
+test("a player with neither zone nor place nor phone is where the property is", async () => {
   const player = await newPlayer(fixture, { phone: null });
   const asked = { playerId: player.id, channel: "voice", at: "2027-07-01T11:30:00Z" };
   expect((await check(asked)).defer).toEqual({

@@ -124,7 +124,7 @@ test("a self-exclusion reaches every player who is that person, whatever names t
   expect((await fixture.run("get_player", { id: foreign.id }, { in: fixture.rival })).status).toBe("active");
 });
 
-test("what a self-excluded player would still be sent is cancelled", async () => {
+test("the open messages of a self-excluded player are cancelled", async () => {
   const player = await newPlayer(fixture);
   await fixture.sql(
     (sql) => sql`insert into campaign_sends (property_id, player_id, channel, status, dedupe_key)
@@ -173,7 +173,7 @@ test.each([
   await expect(fixture.run("create_self_exclusion", input)).rejects.toMatchObject({ code: "invalid" });
 });
 
-test("who excluded themselves by name is excluded by every address that they have", async () => {
+test("a person who excluded themselves by name is excluded by every address that they have", async () => {
   const person = { first_name: "Yan", last_name: "Zed", birth_date: "1980-02-03" };
   await fixture.run("create_self_exclusion", person);
   const excluded = await fixture.run("create_player", { ...person, email: "yan@z.example" });

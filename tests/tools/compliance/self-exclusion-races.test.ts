@@ -87,7 +87,7 @@ test("rows of an import that were judged before the exclusion, and are written a
   expect(await statuses()).toEqual(["ana self_excluded", "held active"]);
 });
 
-test("who comes while an exclusion is being carried out waits for it", async () => {
+test("a player who comes while an exclusion is being carried out waits for it", async () => {
   const held = (await post("/api/players", { ...ANA, player_id: "held" })).body;
   const other = (await post("/api/players", { player_id: "other" })).body;
   const close = await openTransaction(

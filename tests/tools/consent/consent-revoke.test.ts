@@ -7,7 +7,7 @@ beforeAll(async () => {
 });
 afterAll(() => campaigns?.stop());
 
-test("who takes consent back in the middle of a campaign gets no mail after the answer", async () => {
+test("a player who takes consent back in the middle of a campaign gets no mail after the answer", async () => {
   const tenant = await campaigns.midSending();
   const players = await campaigns.admin<{ id: string; email: string }[]>`
     select p.id, p.email from campaign_sends s join players p on p.property_id = s.property_id and p.id = s.player_id

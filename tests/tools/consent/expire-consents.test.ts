@@ -77,7 +77,7 @@ test("a consent that has ended is written down as expired, once, told of, and st
   expect(await ask()).toEqual([]);
 });
 
-test("what was refused or given anew meanwhile does not expire", async () => {
+test("a consent that was refused or given anew meanwhile does not expire", async () => {
   const players = [];
   for (const email of ["ana@example.com", "bo@example.com"])
     players.push((await scenario.call("create_player", { email })).id);

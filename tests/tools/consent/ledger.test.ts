@@ -103,7 +103,7 @@ test("a refusal is a denial, and says so to those who asked", async () => {
   expect(await consentsOf(player.id)).toEqual({ email: false });
 });
 
-test("what happened last counts, not what was recorded last", async () => {
+test("the last act counts, not the last record", async () => {
   const player = await newPlayer(fixture);
   await grant(player.id, { consentGiven: false, occurredAt: "2026-03-02T00:00:00Z" });
   await grant(player.id, { consentGiven: false, occurredAt: "2026-03-01T00:00:00Z" });
@@ -235,7 +235,7 @@ test("revoking twice is recorded twice and suppresses once", async () => {
   expect(await suppressionsOf(player.id)).toHaveLength(1);
 });
 
-test("who takes texts back takes calls back too, and the reverse", async () => {
+test("a player who takes texts back takes calls back too, and the reverse", async () => {
   const player = await newPlayer(fixture);
   expect((await revoke({ playerId: player.id, channel: "sms" })).revoked).toEqual(["sms", "voice"]);
   expect((await revoke({ playerId: player.id, channel: "voice" })).revoked).toEqual(["sms", "voice"]);

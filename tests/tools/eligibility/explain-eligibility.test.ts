@@ -82,7 +82,7 @@ test("of a player who may be contacted every rule is named, and consent with the
   ]);
 });
 
-describe("what blocks is named with the record that decided", () => {
+describe("a reason that blocks is named with the record that decided", () => {
   const mine = (table: string, what: string | null) => ({ table, what });
   const cases: [reason: string, { table: string; what: string | null }, () => Promise<unknown>][] = [
     ["banned", mine("players", "status"), () => set({ status: "banned" })],
@@ -155,7 +155,7 @@ describe("what blocks is named with the record that decided", () => {
   });
 });
 
-test("what makes a message wait is named with the rule that does, and until when", async () => {
+test("a reason to wait is named with the rule that decided, and until when", async () => {
   const closed = await scenario.call("create_quiet_hours_rule", {
     channel: ["sms"],
     days: [(new Date().getUTCDay() + 3) % 7],

@@ -66,7 +66,7 @@ test("a loyaltyvip campaign lies in the inbox of everyone whom no list bars, and
   expect(campaign.status).toBe("sent");
 });
 
-test("what a template makes of one player's name keeps nobody's message back", async () => {
+test("a template that fails for one player's name keeps nobody's message back", async () => {
   for (const first_name of ["😀na", "Bo"]) await service.post("/api/players", { first_name, tier: "Cut" });
   const id = await make({
     conditions: [{ field: "tier", operator: "eq", value: "Cut" }],

@@ -91,7 +91,7 @@ async function realRows({ clock, scenario, players }: Town, journeyId: string, f
 }
 
 test.each(Array.from({ length: TOWNS }, (_, index) => index + 1))(
-  "what is simulated is what happens, row for row (town %i)",
+  "a simulation is the same as the real run, row for row (town %i)",
   async (seed) => {
     const random = randomBy(seed);
     const place = await town(service, random, PLAYERS);

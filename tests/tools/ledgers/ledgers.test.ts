@@ -97,7 +97,7 @@ async function rewrite(table: string, id: string, changes: [column: string, valu
   await admin`drop table copied`;
 }
 
-test("what was written in the usual way is intact, page by page, and another property's is its own", async () => {
+test("a ledger that was written in the usual way is intact, page by page, and another property's is its own", async () => {
   const { tenant } = await sealedTenant();
   await service.call("create_player", { email: `led${++made}@example.com` }, tenant.id);
   const seen = await verify(tenant);

@@ -51,7 +51,7 @@ async function tampering(table: string, change: string, look: () => Promise<void
   }
 }
 
-test("what is done to the installation is listed for its operators, newest first, page by page", async () => {
+test("acts on the installation are listed for its operators, newest first, page by page", async () => {
   const all = await list();
   expect(all.slice(0, 4)).toMatchObject(Array(4).fill({ action: "update_user", entity_id: userId }));
   expect(all.at(-1)).toMatchObject({
@@ -77,7 +77,7 @@ test("nobody but an operator reads it or asks whether it is whole", async () => 
   }
 });
 
-test("what was written in the usual way is intact, page by page, also what a job has written", async () => {
+test("a ledger that was written in the usual way is intact, page by page, with the rows of a job too", async () => {
   const { email } = await service.signIn();
   await service.call("request_password_reset", { email });
   await service.idle();

@@ -86,7 +86,7 @@ describe("a person who is invited", () => {
     expect(rows.map(({ action }) => action)).toContain("accept_invitation");
   });
 
-  test("who works elsewhere is shown to nobody here before they accept, and loses nothing there", async () => {
+  test("a person who works elsewhere is shown to nobody here before they accept, and loses nothing there", async () => {
     const [known, unknown] = [await personOf(rival, "manager"), { email: address() }];
     const answers = [await invited(known.email), await invited(unknown.email)];
     const shape = ({ status, body }: (typeof answers)[number]) => [

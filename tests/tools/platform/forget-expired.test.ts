@@ -22,7 +22,7 @@ async function sweep(): Promise<void> {
   await service.idle();
 }
 
-test("what agents were to confirm is forgotten once it has expired, used or not, of every property", async () => {
+test("confirmations of agents are forgotten once they have expired, used or not, of every property", async () => {
   const token = (property: string, tool: string, left: string) => admin`
     insert into agent_confirmations (property_id, id, tool, arguments_hash, used_at, expires_at)
     values (${property}, sha256(convert_to(${tool}, 'UTF8')), ${tool}, ''::bytea,

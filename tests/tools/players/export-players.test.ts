@@ -183,7 +183,7 @@ test("a text that a spreadsheet would run starts with an apostrophe, and numbers
   for (const text of guarded) expect(cells.get(`S${strange.indexOf(text)}`)).toBe(`'${text}`);
 });
 
-test("what was exported comes in again as it was, and goes out as the same file", async () => {
+test("an export comes in again as it was, and goes out as the same file", async () => {
   const texts = [...strange, "true", "10", "1.50", "12345678901234567890", '"quoted"', "{}", "[1", "\ttab"];
   const numbers = [10, -4.25, 1e21, 1e-7, 0, 1e300];
   const lists = [[], ["a"], ["=a", "b;c"], ['["'], ["[x]", "1"]];

@@ -48,7 +48,7 @@ test("a player is not brought back too late, over another one, when erased, or f
   expect((await restore(foreign.id)).status).toBe(404);
 });
 
-test("who has excluded themselves meanwhile comes back as self-excluded", async () => {
+test("a player who has excluded themselves meanwhile comes back as self-excluded", async () => {
   const player = await create({ email: "out@example.com" });
   await remove(player.id);
   await service.call("create_self_exclusion", { email: "out@example.com" }, service.tenant.id);

@@ -23,7 +23,7 @@ let service: TestService;
 let admin: postgres.Sql;
 let echo: Server;
 const logged: string[] = [];
-/** What was answered well, by operation. */
+/** The answers of successful calls, by operation. */
 const stored: string[] = [];
 
 beforeAll(async () => {
@@ -292,7 +292,7 @@ test("of a person who was erased, no word is left in any table, answer, file, jo
   const verified = await service.post("/api/functions/verify-ledger", { propertyId });
   expect(verified.body).toMatchObject({ intact: true });
 
-  // What a vendor tells after that is given up in the end, and kept to be looked into.
+  // A later notice of a vendor is given up in the end, and kept to be looked into.
   const [failing, ...lost] = await work("running");
   await fail(service.internals.db, failing!, { error: "gone", interrupted: false });
   await admin`update queue set leased_until = now() where id in ${admin(lost.map(({ id }) => id))}`;

@@ -104,7 +104,7 @@ test("an import that has judged the person already, and not yet written, brings 
   expect([...errors]).toEqual([]);
 });
 
-test("what was on its way when the person was erased, and arrives later, goes the same way", async () => {
+test("a row that was on its way when the person was erased, and arrives later, is erased too", async () => {
   const tenant = await service.newTenant();
   const headers = { "X-Api-Key": tenant.key };
   const player = (await service.post("/api/players", { email: "late@example.com" }, headers)).body;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { lockWaits, openTransaction } from "../../support/blocking.ts";
 import { startService, type Tenant, type TestService } from "../../support/service.ts";
 
-// Who stores an address that is being erased is either before the erasure, which then names them, or is refused.
+// A write of an address that is being erased either comes before the erasure, which then names it, or is refused.
 
 const EMAIL = "ana@example.com";
 

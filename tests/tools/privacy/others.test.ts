@@ -5,7 +5,7 @@ import { receiveFile } from "#tools/imports/upload.ts";
 import { type Scenario, scenarioIn } from "../../support/scenario.ts";
 import { startService, type Tenant, type TestService } from "../../support/service.ts";
 
-// What one person asks for leaves the others alone: those whose address is longer, and those who have the same one.
+// One person's request leaves the others alone: those whose address is longer, and those who have the same one.
 
 let service: TestService;
 
@@ -49,7 +49,7 @@ async function refusedRows(scenario: PropertyScenario, lines: string[]): Promise
   await service.idle();
 }
 
-test("who has a part of another's address sees, and takes along, nothing of theirs", async () => {
+test("a player with a part of another's address sees, and takes along, nothing of theirs", async () => {
   const scenario = await newProperty();
   const ann = await scenario.player({ email: "ann@x.com", phone: "+436601234567" });
   const names = ["joann@x.com", "jo.ann@x.com", "o'ann@x.com", "ann@x.com.au", "ann@x.community"];

@@ -199,7 +199,7 @@ test("a complaint, and unsubscribing at the vendor, take consent back and cancel
   expect(await row(sends[0]!.id)).toMatchObject({ status: "delivered", complained_at: expect.any(String) });
 });
 
-test("what a vendor told of others is carried out, though one of them is erased while it waits", async () => {
+test("a vendor's notices of others are carried out, though one of the players is erased while they wait", async () => {
   await scenario.crowd(2);
   await scenario.player({ player_id: "q-1", email: "jop1@example.com" });
   const { sends } = await campaign();
@@ -274,7 +274,7 @@ test("an erasure reaches a vendor's notices that have failed for good, or are be
   ]);
 });
 
-test("what comes late or in another order undoes nothing that is known better", async () => {
+test("a notice that comes late or in another order undoes nothing that is known better", async () => {
   await scenario.crowd(3);
   const { sends } = await campaign();
   const [one, two, three] = [sends[0]!, sends[1]!, sends[2]!];
@@ -508,7 +508,7 @@ test("without our id a message is found by the vendor's own, among its recipient
   expect((await row(sends[1]!.id)).status).toBe("sent");
 });
 
-test("what names no message of ours still stops what goes to the address, and is found though its player has moved", async () => {
+test("a notice that names no message of ours still stops those to its address, and is found though its player has moved", async () => {
   await scenario.call("update_property", { propertyId: scenario.id, complaint_limit: 2 });
   await scenario.crowd(2);
   const { sends } = await campaign();
@@ -576,7 +576,7 @@ async function newTwilio() {
   };
 }
 
-test("what players text arrives by Twilio's callback, once, and STOP is heard", async () => {
+test("a player's text arrives by Twilio's callback, once, and STOP is heard", async () => {
   const smsScenarioIn = await newTwilio();
   const stop = { Body: "Stop!", MessageSid: "SM1" };
   expect(await smsScenarioIn(stop)).toEqual([200, "<Response/>"]);
@@ -666,7 +666,7 @@ test("more people than are taken in at once are barred before the vendor has its
   expect(await suppressions()).toHaveLength(many.length);
 });
 
-test("what complaints a property bears it bears while somebody holds the record, too", async () => {
+test("the complaints that a property bears it bears while somebody holds the record, too", async () => {
   await scenario.call("update_property", { propertyId: scenario.id, complaint_limit: 2 });
   await scenario.crowd(1);
   const sends = [(await campaign()).sends[0]!, (await campaign()).sends[0]!];

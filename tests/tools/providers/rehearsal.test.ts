@@ -29,11 +29,11 @@ test("mail to rehearsal addresses bounces or is complained of, by the mailbox of
       ...{ "complaint+x": "delivered", bounces: "sent", ann: "sent", other: "sent" },
     });
     expect(await scenario.stats(id)).toMatchObject({ bounced_hard: 2, bounced_soft: 1, complained: 1 });
-    const listed = await scenario.call("list_suppressions", { limit: 50 });
-    const rows = (listed.suppressions ?? listed.items ?? listed) as {
-      address: string | null;
-      reason: string;
-    }[];
-    expect(rows.map(({ reason }) => reason).sort()).toEqual(["complaint", "hard_bounce", "hard_bounce"]);
+    const suppressed: { reason: string }[] = await scenario.call("list_suppressions", { limit: 50 });
+    expect(suppressed.map(({ reason }) => reason).sort()).toEqual([
+      "complaint",
+      "hard_bounce",
+      "hard_bounce",
+    ]);
   }
 });

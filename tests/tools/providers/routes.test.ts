@@ -115,7 +115,7 @@ test("another provider takes over from one that is down or refuses us, and nobod
   }
 });
 
-test("what a provider may have taken is no other provider's, and the provider is left alone for a while", async () => {
+test("a message that a provider may have taken goes to no other, and the provider is left alone for a while", async () => {
   await provider("sendgrid", { is_default: true });
   await provider("resend");
   const both = vendors({ sendgrid: unclear, resend: sent });
@@ -157,7 +157,7 @@ test("a named provider has no stand-in, and its refusal fails the campaign", asy
   expect(both.given("resend")).toEqual([]);
 });
 
-test("what a repeatable provider was given when the process died goes to it again, and to no other", async () => {
+test("a message that a repeatable provider was given when the process died goes to it again, and to no other", async () => {
   const { id: resend } = await provider("resend", { is_default: true });
   const all = vendors({ resend: sent, sendgrid: sent }, { repeatable: true });
   const id = await scenario.planned(4);
@@ -182,7 +182,7 @@ test("what a repeatable provider was given when the process died goes to it agai
   expect(await scenario.tally(alone)).toEqual({ sent: 4 });
 });
 
-test("what a provider may have had is not given to it again once it has forgotten it, whatever it waited for", async () => {
+test("a message that a provider may have had is not given to it again once it has forgotten it, whatever it waited for", async () => {
   await provider("resend", { is_default: true });
   const one = vendors({ resend: sent }, { repeatable: true });
   const id = await scenario.planned(12);

@@ -81,7 +81,7 @@ const browsers = (playerId: string) =>
 
 const shown = ({ pushed }: Browser) => pushed.map(({ payload }) => JSON.parse(payload).notification);
 
-test("who presses the button gets the next campaign, encrypted, and the ledger keeps the text", async () => {
+test("a player who presses the button gets the next campaign, encrypted, and the ledger keeps the text", async () => {
   const { id, browser } = await subscribed();
   const campaign = await send();
   expect(await scenario.sends(campaign)).toMatchObject([{ status: "sent" }]);
@@ -115,7 +115,7 @@ test("all browsers of a player get it, as one message", async () => {
   expect(await scenario.sends(campaign)).toHaveLength(1);
 });
 
-test("who has no browser, no consent, or is barred gets nothing and is told apart", async () => {
+test("a player with no browser, no consent, or a bar gets nothing and is told apart", async () => {
   const none = await newPlayer();
   const refused = await subscribed();
   await scenario.call("consent_revoke", { propertyId: scenario.id, playerId: refused.id, channel: "push" });

@@ -70,7 +70,7 @@ test("a segment whose rules refer to what is gone has failed, and keeps its last
   expect(await read(outer.id)).toMatchObject({ state: "failed", member_count: before.member_count });
 });
 
-test("who enters and who exits is told once to those who ask, and who was there before is not", async () => {
+test("players who enter or exit are told of once to those who ask, and players who were there before are not", async () => {
   const stays = await player("told-stays", "Gold");
   const leaves = await player("told-leaves", "Gold");
   await service.post("/api/webhook_endpoints", {

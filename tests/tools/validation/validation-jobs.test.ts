@@ -243,7 +243,7 @@ test("a delivered message proves an address, and a hard bounce disproves it", as
   });
 });
 
-test("who had their data erased is neither validated nor kept in what was found before", async () => {
+test("an erased player is neither validated nor kept in earlier results", async () => {
   const { id } = await player({ email: "forget@good.example" });
   const before = await run({ player_ids: [id] });
   expect(before.results).toHaveLength(1);

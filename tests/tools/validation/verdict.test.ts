@@ -30,7 +30,7 @@ test.each<[string, Evidence["domain"], Evidence["delivered"], string, string, st
   expect(verdictOf({ address, domain, delivered })).toMatchObject({ result, risk, reasons });
 });
 
-test("what is no address is undeliverable, and says nothing more", () => {
+test("a text that is no address is undeliverable, and says nothing more", () => {
   expect(known(null)).toEqual({
     result: "undeliverable",
     risk: "high",

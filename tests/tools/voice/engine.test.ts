@@ -104,7 +104,7 @@ function play(call: CallScript, events: readonly Heard[]): Played {
 const stops = (one: Heard) =>
   (one.kind === "keys" && one.keys.includes("9")) || (one.kind === "speech" && isStop(one.text));
 
-test("whatever the script and the person: identification first, the way out second, the number before the end, nothing behind a stop", () => {
+test("a call with any script and person says identification first, the way out second, the number before the end, nothing behind a stop", () => {
   fc.assert(
     fc.property(scripts, fc.array(heard, { maxLength: 40 }), (call, later) => {
       const { said, steps } = play(call, [{ kind: "person" }, ...later]);

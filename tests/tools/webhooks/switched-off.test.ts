@@ -14,7 +14,7 @@ afterAll(async () => {
   await service?.stop();
 });
 
-test("who administers or manages the property is told by email that an endpoint was switched off, and nobody else", async () => {
+test("admins and managers of the property are told by email that an endpoint was switched off, and nobody else", async () => {
   const [admin, manager] = [await service.signIn(), await service.signIn({ role: "manager" })];
   const [analyst, platform] = [
     await service.signIn({ role: "analyst" }),

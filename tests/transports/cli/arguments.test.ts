@@ -146,7 +146,7 @@ test("help names every choice, also where there can be several, and -h is help",
   expect(await run("-h")).toMatchObject({ exit: 0, stderr: "" });
 });
 
-test("what a command complains of gives the terminal no orders", async () => {
+test("a command's complaint gives the terminal no orders", async () => {
   const { stderr } = await run("get-player", "--property", "\u001b[2J", "--id", service.tenant.id);
   expect(stderr).toContain("No property �[2J.");
 });

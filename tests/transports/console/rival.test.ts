@@ -163,7 +163,7 @@ test("no form changes anything of another property, whatever its address and its
   expect(await state()).toEqual(before);
 });
 
-test("whoever has not signed in gets no page and no form of the console but those of the way in", async () => {
+test("a visitor who has not signed in gets no page and no form of the console but those of the way in", async () => {
   const open = /^\/console\/(sign-in|sign-out|language|invitation\/:token)$/;
   const visitor = formBrowser(service);
   const told: string[] = [];

@@ -85,7 +85,7 @@ test("a failure of a tool is logged once, and its result names the same request"
   expect(errors()).toEqual(oneFailure("players", headers["X-Request-Id"]));
 });
 
-test("what is the caller's own mistake is not logged", async () => {
+test("a caller's own mistake is not logged", async () => {
   expect((await service.post("/api/players", { adt: "much" })).status).toBe(400);
   expect((await service.get(`/api/players/${randomUUID()}`)).status).toBe(404);
   expect((await service.get("/api/nowhere")).status).toBe(404);

@@ -32,7 +32,7 @@ test("behind two proxies the caller is the second from the end, whatever the cal
   expect(await addressSeen(behindTwo, "[2001:db8::9]:4711, 10.0.0.1")).toBe("2001:db8::9");
 });
 
-test("what came past the proxies, or is no address, counts as the connection's own", async () => {
+test("an address that came past the proxies, or is none, counts as the connection's own", async () => {
   for (const forwarded of [
     null,
     "203.0.113.9",

@@ -139,7 +139,7 @@ describe("a list", () => {
   });
 });
 
-test("what is too long and cannot be paged is shortened, and REST is named", async () => {
+test("an answer that is too long and cannot be paged is shortened, and REST is named", async () => {
   expect((await call("export_players", { rows: 2 })).data).toEqual({ text: "id,email\nid,email\n" });
   const { data } = await call("export_players", { rows: 100_000 });
   expect(data.shortened).toEqual({

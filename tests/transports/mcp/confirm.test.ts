@@ -69,7 +69,7 @@ async function previewOf(name: string, input: Asked): Promise<string> {
   return data.confirm_token as string;
 }
 
-describe("what reaches people", () => {
+describe("an operation that reaches people", () => {
   test("is shown with its arguments under the names that the agent gave them", async () => {
     const { id } = await campaign();
     const messageOf = async (input: Asked) => (await tool("send_campaign", input)).data.message;
@@ -168,7 +168,7 @@ describe("what reaches people", () => {
   });
 });
 
-describe("what cannot be taken back", () => {
+describe("an operation that cannot be taken back", () => {
   test("is shown first, and done by the call that confirms it, through call_tool too", async () => {
     const id = await player();
     const through = (input: Asked) =>
@@ -268,7 +268,7 @@ describe("a token", () => {
   });
 });
 
-describe("what has changed since the preview", () => {
+describe("a change since the preview", () => {
   test.each([
     ["its audience has grown", async ({ tier }: Made) => void (await player({ tier }))],
     [

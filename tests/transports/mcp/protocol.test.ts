@@ -132,7 +132,7 @@ test("every answer carries the version, the allowance and the request's id", asy
   }
 });
 
-describe("what is not MCP is refused", () => {
+describe("a request that is not MCP is refused", () => {
   test.each(["GET", "DELETE", "PUT"])("%s is not allowed, and POST is named", async (method) => {
     const { status, headers } = await service.send(null, { "X-Api-Key": service.key }, { method });
     expect(status).toBe(405);

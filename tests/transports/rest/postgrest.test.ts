@@ -454,7 +454,7 @@ test("a function that was to be undone is refused instead of done", async () => 
   expect((await service.get(`/api/consent_records?player_id.eq=${made.id}`)).body).toEqual([]);
 });
 
-test("what was written comes as CSV, or as one object that says so, to who asks for it", async () => {
+test("a written record comes as CSV, or as one object that says so, to callers who ask for it", async () => {
   const shown = { Prefer: "return=representation" };
   const rows = [{ player_id: "csv-1", tags: ["a", "b"] }, { player_id: "csv-2" }];
   const select = "/api/players?select=player_id,tags";

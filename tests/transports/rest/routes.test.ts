@@ -80,7 +80,7 @@ test("a body in another charset than UTF-8 is not guessed at", async () => {
   }
 });
 
-test("what an address says beside its arguments is refused, and nothing is done", async () => {
+test("a part of an address beside its arguments is refused, and nothing is done", async () => {
   const { body: campaign } = await service.post("/api/campaigns", {
     ...{ name: "Not yet", channel: "email", subject: "Hi", body_text: "Hi", audience: "all" },
   });
@@ -134,7 +134,7 @@ test("an option is no filter: a change of a whole collection is refused", async 
   expect((await service.get("/api/players?tier=eq.X")).body).toEqual([]);
 });
 
-test("what is refused for being more than one row has changed nothing", async () => {
+test("a write that is refused for being more than one row has changed nothing", async () => {
   await player({ player_id: "one-1", tier: "Two" });
   await player({ player_id: "one-2", tier: "Two" });
   const refused = await service.request("PATCH", "/api/players?tier=eq.Two", {

@@ -12,7 +12,7 @@ export const SETTLE_SENDS = {
 };
 export type SettleInput = z.output<typeof SETTLE_SENDS.input>;
 
-/** A provider may take so long to name the outcome of a message. */
+/** The time that a provider has to name the outcome of a message. */
 export const SETTLE_AFTER_SECONDS = 24 * 3600;
 
 /** Settles sends that have no outcome, a day after their claim; the oldest was claimed `age` seconds ago. */

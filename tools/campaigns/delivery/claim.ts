@@ -68,7 +68,7 @@ export const LEAD_SECONDS = 10;
 function leadOf({ callSeconds }: ClaimRequest): string {
   return `interval '${LEAD_SECONDS + Math.ceil(callSeconds ?? 0)} seconds'`;
 }
-// A player in review is checked again after so long.
+// The time after which a player in review is checked again.
 const REVIEW_AGAIN = "15 minutes";
 
 /**

@@ -12,7 +12,7 @@ import { secondsToNextClaim } from "./due-sends.ts";
 import { finishIfDone } from "./finish.ts";
 import { runShift } from "./shift.ts";
 
-// A campaign that gives way tries again after so many seconds.
+// The time after which a campaign that gives way tries again.
 const GIVE_WAY_SECONDS = 2;
 // A shift takes ten seconds: the lower campaign gets at least one shift of four.
 const MOST_GIVEN_WAY = 15;

@@ -49,7 +49,7 @@ export function isExpired(
 }
 
 /**
- * The time when a send expires: so many hours after the campaign's start, or after the end of its test. A journey's
+ * The time when a send expires: its campaign's hours after the start, or after the end of the test. A journey's
  * campaign has no end, so its sends expire by their own age.
  */
 export function expiryOf(

@@ -8,7 +8,7 @@ const SILENCE_MS = 1_000;
 interface SilenceRules {
   /** Stores messages that the vendor has taken, so that a crash of this process cannot lose them. */
   record(taken: SendOutcome[]): Promise<unknown>;
-  /** Whether the caller may go on without the outcomes of so many messages, while the vendor takes others. */
+  /** Whether the caller may go on while this number of messages has no outcome, and the vendor takes others. */
   mayLeave(unanswered: number): boolean;
 }
 

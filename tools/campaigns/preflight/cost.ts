@@ -64,20 +64,20 @@ function unknownPrice(name: string, unit: Cost["unit"]): string {
   return `the cost is not known: no record says the price of a ${unit} by ${name}; set unit_price of a message provider`;
 }
 
-/** So many messages in the units of all channels, judged by those that were rendered. */
+/** A number of messages in the units of all channels, estimated from those that were rendered. */
 export function volumeOf(rendered: readonly RenderedMessage[], messages: number): Volume {
   const samples = rendered.map(sampleOf);
   return { messages, segments: allSegments(samples, messages), minutes: allMinutes(samples, messages) };
 }
 
-/** The minutes of so many calls if all are said to their end, judged by the samples: a begun minute is paid. */
+/** The minutes of all calls if each is heard to its end, estimated from the samples. A begun minute is paid. */
 function allMinutes(samples: readonly Sample[], messages: number): number | null {
   const minutes = samples.flatMap(({ seconds }) => (seconds === null ? [] : Math.ceil(seconds / 60)));
   if (minutes.length === 0) return null;
   return Math.ceil((minutes.reduce((sum, one) => sum + one, 0) / minutes.length) * messages);
 }
 
-/** The segments that so many texts would take, judged by the samples; null where no sample is a text. */
+/** The segments of all texts, estimated from the samples; null where no sample is a text. */
 function allSegments(samples: readonly Sample[], messages: number): number | null {
   const counts = samples.flatMap(({ segments }) => segments ?? []);
   if (counts.length === 0) return null;

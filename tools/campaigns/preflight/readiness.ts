@@ -102,7 +102,7 @@ export async function compileContent<C extends SendingChannel>(
   return { content, problems: [] };
 }
 
-/** One fault of all problems. */
+/** One fault that names all problems. */
 export function notReady(problems: FaultDetail[]): Fault {
   const message = problems.map((problem) => `${problem.field}: ${problem.message}`).join("; ");
   return new Fault("invalid", { message, details: problems });
@@ -133,7 +133,7 @@ async function audienceProblems(context: Context, campaign: Campaign): Promise<F
   }
 }
 
-/** The text beside HTML is made of it. */
+/** The bodies to check. A text beside HTML is made of the HTML, so it has no faults of its own. */
 function bodiesOf({ message }: RenderedMessage) {
   return "html" in message && message.html ? { html: message.html } : { text: message.text };
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { Goal } from "#tools/campaigns/campaign/columns.ts";
 
-/** The number of an event's properties that holds its theoretical win. */
+/** The key in an event's properties for its theoretical win, a number. */
 const THEO = "theo";
 const DEFAULT_HOURS = 168;
 /** Of the standard normal distribution, for 95 %. */

@@ -135,7 +135,7 @@ async function withoutConsent(
   return { ...NOBODY, ...Object.fromEntries(groups.map(({ cause, count }) => [cause, count])) };
 }
 
-/** Up to so many recipients, a count takes some 50 ms, and each reader gets a new one. */
+/** Up to this number of recipients each reader gets a new count: it takes some 50 ms. */
 export const COUNTED_ANEW = 20_000;
 
 /** The last count of a campaign that is too large to be counted for each reader; null for the others. */
@@ -172,7 +172,7 @@ function statesOf(groups: SendGroup[], campaignStatus: string) {
   const byStatus = Object.fromEntries(STATES.map((status) => [status, inStatus(status)]));
   const counted = byStatus as Record<State, number>;
   const waiting = inStatus("pending", "deferred");
-  // No send of a cancelled campaign is claimed any more, even before its rows say so.
+  // A cancelled campaign sends nothing more, even while its waiting rows are not marked as cancelled yet.
   const dropped = campaignStatus === "cancelled" ? waiting : 0;
   return {
     audience: sumOf(groups, "count"),

@@ -3,7 +3,7 @@ import { LRUCache } from "lru-cache";
 import { numberBelow } from "./number.ts";
 import type { Odds } from "./odds.ts";
 
-/** Tickets of a deck. Shuffling so many takes about a third of a second, once a process and game. */
+/** The most tickets of a deck. Their shuffling takes about a third of a second, once a process and game. */
 export const MOST_TICKETS = 100_000;
 
 const decks = new LRUCache<string, Uint16Array>({ max: 20 });

@@ -21,7 +21,7 @@ export async function headOf(
   form: Pick<ImportParams, "delimiter" | "has_header" | "encoding" | "decimal">,
   customs: CustomFields,
 ): Promise<Head> {
-  // A line that is cut off may end within a letter.
+  // The cut may fall within the bytes of one letter.
   const lines = isWhole ? bytes : bytes.subarray(0, bytes.lastIndexOf("\n") + 1 || bytes.length);
   const found = await survey(streamOf(lines), form);
   const rows: string[][] = [];

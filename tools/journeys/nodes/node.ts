@@ -44,7 +44,7 @@ export interface NodeKind<Config> {
   readonly config: z.ZodType<Config>;
   /** The labels of the edges that lead away. An edge without a label serves all labels that have none of their own. */
   labels(config: Config): readonly string[];
-  /** Whether each person stays for a minute at least, so that a loop through it ends nowhere in an instant. */
+  /** Whether each person stays for a minute at least. A loop through such a node cannot run without a pause. */
   waits?(config: Config): boolean;
   /** The conditions on players that it names. */
   conditions?(config: Config): Partial<Group>[];

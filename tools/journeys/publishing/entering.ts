@@ -20,7 +20,7 @@ export const ENTER_JOURNEY = {
   }),
 };
 
-/** A day that passed while no worker ran is made up for within so many milliseconds. */
+/** A day that passed while no worker ran can be made up for within this time. */
 const MADE_UP_FOR = 24 * 3_600_000;
 
 /**

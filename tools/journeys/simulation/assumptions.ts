@@ -39,7 +39,7 @@ export interface Period {
   /** ISO time at which everybody enters. */
   from: string;
   days: number;
-  /** Decides every chance. */
+  /** The start of all random choices: the same seed gives the same simulation. */
   seed: string;
 }
 

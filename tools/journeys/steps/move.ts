@@ -9,7 +9,7 @@ import type { Version } from "./version.ts";
 
 /** People that one statement moves. */
 export const BATCH = 5_000;
-/** A person who has come to a node so often leaves: the journey would never end. */
+/** A person who has come to one node this number of times leaves: the journey would never end. */
 const MOST_VISITS = 100;
 
 /** The people at a node whom a statement looks at, and the edges that they take. */

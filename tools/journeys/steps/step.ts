@@ -50,7 +50,7 @@ export async function step(
   return moves;
 }
 
-/** The same for the people of one version, until so many have moved. */
+/** The same for the people of one version, until `most` moves are made. */
 export async function stepVersion(
   context: Context,
   version: Version,

@@ -26,7 +26,7 @@ let warm: Promise<Worker> | null = null;
 
 /**
  * Lays MJML out in a thread of its own, one at a time for a property; null when it takes too long. Throws `unavailable`
- * when earlier ones keep it waiting.
+ * when it has waited too long for earlier ones.
  */
 export async function layOut(property: string, source: string): Promise<LaidOut | null> {
   await turn(property);
@@ -55,7 +55,7 @@ async function turn(property: string): Promise<void> {
   });
 }
 
-/** Starts the first that waits, of a property that has none running. */
+/** Starts the first waiting layout of a property that has none running. */
 function startNext(): void {
   const next = busy.size < MOST && waiting.find(({ property }) => !busy.has(property));
   if (!next) return;
@@ -82,7 +82,7 @@ function start(): Promise<Worker> {
     resourceLimits: { maxOldGenerationSizeMb: 256 },
   });
   worker.unref();
-  // Out of memory: a waiting layout ends by `exit`.
+  // A thread without memory gives an error, and then exits; `answered` hears the exit.
   worker.on("error", () => {});
   return once(worker, "message").then(() => worker);
 }

@@ -201,7 +201,7 @@ const LINKS = ["unsubscribe_url", "preferences_url", "inbox_url", "game_url"];
 const KNOWN_BARE: readonly string[] = [...BARE_FIELDS, ...LINKS];
 const UNDER_PLAYER: readonly string[] = PLAYER_FIELDS;
 
-/** Adds the right name to the error of a bare one. */
+/** The error about a variable without `player.` in front, with the name that is meant. */
 function withHint(reason: string): string {
   const name = /^undefined variable: (\w+)(?![\w.[])/.exec(reason)?.[1];
   if (name === undefined || KNOWN_BARE.includes(name)) return reason;

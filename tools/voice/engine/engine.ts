@@ -64,7 +64,7 @@ export const RINGING: CallState = {
 /** A script may lead in circles; a call does not go on for ever. */
 const MOST_TURNS = 60;
 const MOST_REPEATS = 1;
-/** A person who speaks over the same words again and again gets them so often once more. */
+/** The most times that words of the law are repeated to a person who speaks over them. */
 const MOST_CUTS = 2;
 
 /**

@@ -8,7 +8,7 @@ export interface Rule {
   value: string;
   /** The name of the event, where the field is one. */
   event: string;
-  /** Within so many days; empty for ever. */
+  /** The number of days to look back; empty: all time. */
   days: string;
 }
 

@@ -1,6 +1,6 @@
 // @ts-check
 // A view is the same file on a page of the console and in an agent's window, so it makes its HTML without a library.
-// What it makes is marked as hono's `html` marks its own: each takes the other's as a part.
+// Its HTML is marked as hono's `html` marks its own: each takes the other's as a part.
 
 /** @typedef {import("hono/utils/html").HtmlEscapedString} Html */
 

@@ -27,7 +27,7 @@ export function speechOf(words) {
     count: (value) => numbers.format(value),
     /** @param {number} amount @param {string} currency */
     money: (amount, currency) => amount.toLocaleString(words.locale, { style: "currency", currency }),
-    /** So many of a thing: 1 player, 2 players. @param {number} value @param {keyof Words["nouns"]} noun */
+    /** A number with its noun: 1 player, 2 players. @param {number} value @param {keyof Words["nouns"]} noun */
     counted: (value, noun) => {
       const { one, many, other } = words.nouns[noun];
       const form = plurals.select(value);

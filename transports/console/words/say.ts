@@ -55,7 +55,7 @@ export function money(amount: number, currency: string): string {
   return speech().money(amount, currency);
 }
 
-/** So many of a thing: 1 player, 2 players. */
+/** A number with its noun: 1 player, 2 players. */
 export function counted(value: number, noun: keyof Words["nouns"]): string {
   return speech().counted(value, noun);
 }

@@ -75,7 +75,7 @@ function fits(verb: Verb | undefined, words: readonly string[]): boolean {
   return said.length !== 1 || said[0] === verb || (said[0] === "list" && verb === "get");
 }
 
-/** A request that is nearly one of a tool's phrases is worth so many times more. */
+/** The factor for a request that is nearly one of a tool's phrases. */
 const PHRASE = 8;
 const PHRASES = new WeakMap<Operation, string[][]>();
 

@@ -74,7 +74,7 @@ export function allWordsOf(text: string): string[] {
   return split(text).map(stem);
 }
 
-/** A time of a question says nothing of its subject. What is to come is left: it schedules. */
+/** A time of a question says nothing of its subject. A future time stays in it: it means a schedule. */
 const PAST =
   /\b(?:last|this|past|previous) (?:night|week|weekend|month|quarter|year)\b|\b(?:yesterday|today)\b/gi;
 

@@ -113,7 +113,7 @@ export function missingTasks(): MissingRequiredClientCapabilityError {
   return new MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [TASKS]: {} } } });
 }
 
-/** The task that a call has started, in place of its answer; null without continuing work. */
+/** The task that a call has started, in place of its answer; null where no work goes on after the call. */
 export async function startedTask(
   reading: ResourceRequest,
   work: Work,

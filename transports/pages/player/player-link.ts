@@ -7,7 +7,7 @@ import { type Speech, speechOf } from "#transports/pages/words/words.ts";
 import { noteVisit } from "./device.ts";
 import { type Mounting, type Visit, visitBy } from "./visit.ts";
 
-/** A player on a page of theirs. */
+/** A visit of a player to a page of their own. */
 export interface PageVisit extends Visit, House {
   c: HttpContext;
   /** The address of the page, with its token. */

@@ -12,7 +12,7 @@ export interface Speech {
   language: Language;
   /** The text with its values in it. */
   say(word: Word, values?: Readonly<Record<string, string | number>>): string;
-  /** So many seconds in whole minutes or hours, rounded up, such as "5 minutes". */
+  /** A number of seconds in whole minutes or hours, rounded up, such as "5 minutes". */
   duration(seconds: number): string;
   /** A day in the property's time zone. */
   day(iso: string, timezone: string): string;

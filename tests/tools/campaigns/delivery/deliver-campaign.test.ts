@@ -211,7 +211,7 @@ describe("in the middle of a campaign", () => {
     expect(await scenario.get(id)).toMatchObject({ status: "sent" });
   });
 
-  test("what is edited so that it cannot be sent fails the campaign and costs no recipient", async () => {
+  test("an edit by which it cannot be sent fails the campaign and costs no recipient", async () => {
     const id = await scenario.planned(20);
     const once = first();
     const { sender, given } = vendor({
@@ -353,7 +353,7 @@ test("an endpoint that has asked hears of each message that is sent, and of each
   expect(of("campaign.message_failed")[0]).toMatchObject({ campaign_id: id, error_code: "smtp_550" });
 });
 
-test("what nobody can tell of a cancelled campaign is settled a day later too, and told once", async () => {
+test("the unknown outcomes of a cancelled campaign are settled a day later too, and told once", async () => {
   await scenario.call("create_webhook_endpoint", {
     url: "https://receiver.example/hook",
     events: ["campaign.message_failed"],

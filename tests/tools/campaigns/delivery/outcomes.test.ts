@@ -71,7 +71,7 @@ const told = async (type: string) =>
       select data -> 'object' as object from outbox where property_id = ${scenario.id} and type = ${type}`,
   );
 
-describe("what became of messages", () => {
+describe("the outcome of messages", () => {
   test("is recorded though a player's row is locked for longer than a lock is waited for, and the vendor's STOP too", async () => {
     const id = await scenario.planned(4);
     const [, stopping] = await scenario.query(
@@ -564,7 +564,7 @@ describe("a message of which nobody can tell", () => {
   });
 });
 
-test("what was not handed over, or was not taken, counts against no limit", async () => {
+test("a message that was not handed over, or was not taken, counts against no limit", async () => {
   await scenario.call("create_message_provider", {
     channel: "email",
     kind: "resend",

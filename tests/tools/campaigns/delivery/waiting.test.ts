@@ -119,7 +119,7 @@ describe("quiet hours", () => {
     expect(await scenario.stats(id)).toMatchObject({ sent: 2, pending: 0, deferred: 0, skipped: {} });
   });
 
-  test("what is planned by day is not sent in a night that has come since", async () => {
+  test("a message that is planned by day is not sent in a night that has come since", async () => {
     await player("ana", NIGHT);
     await player("bo", NIGHT);
     const id = await planned();
@@ -155,7 +155,7 @@ describe("quiet hours", () => {
     expect(to(given)).toEqual(["asleep"]);
   });
 
-  test("who is blocked by the morning is skipped then, and a cancelled campaign waits for nobody", async () => {
+  test("a player who is blocked by the morning is skipped then, and a cancelled campaign waits for nobody", async () => {
     await openByDay();
     const ana = await player("ana", NIGHT);
     await player("bo", NIGHT);
@@ -186,7 +186,7 @@ async function idOf(name: string): Promise<string> {
   return row!.id;
 }
 
-test("what waits for three days after the start expires", async () => {
+test("a message that waits for three days after the start expires", async () => {
   await openByDay();
   await player("asleep", NIGHT);
   const id = await planned();
@@ -211,7 +211,7 @@ test("what waits for three days after the start expires", async () => {
   expect(await scenario.stats(id)).toMatchObject({ audience: 1, skipped: { expired: 1 }, pending: 0 });
 });
 
-test("what a campaign lets wait for fewer hours expires then, also where that changes on its way", async () => {
+test("a message of a campaign that lets it wait for fewer hours expires then, also where they change on its way", async () => {
   await openByDay();
   await player("asleep", NIGHT);
   const id = await planned();

@@ -35,7 +35,7 @@ async function scheduled(): Promise<string> {
   return id;
 }
 
-test("what is queued or sending stops at once, with the reason, and goes on where it stopped", async () => {
+test("a campaign that is queued or sending stops at once, with the reason, and goes on where it stopped", async () => {
   const sending = await scenario.planned(3);
   const queued = await scenario.campaign();
   await scenario.send(queued);
@@ -54,7 +54,7 @@ test("what is queued or sending stops at once, with the reason, and goes on wher
   expect(await scenario.tally(queued)).toEqual({ sent: 3 });
 });
 
-test("what comes due meanwhile waits, and starts with the end of the pause", async () => {
+test("a campaign that comes due meanwhile waits, and starts with the end of the pause", async () => {
   await scenario.crowd(2);
   const id = await scheduled();
   expect(await pause()).toMatchObject({ paused: 0, scheduled: 1 });

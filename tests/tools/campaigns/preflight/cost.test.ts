@@ -84,7 +84,7 @@ test("a price that nobody has said is not known, and not nothing", async () => {
   });
 });
 
-test("what the service keeps itself costs nothing", async () => {
+test("a message that the service keeps itself costs nothing", async () => {
   await scenario.crowd(2);
   const told = await scenario.preflight(await scenario.campaign());
   expect(told.estimated_cost).toMatchObject({ amount: 0, currency: null, units: 2, unit_price: 0 });

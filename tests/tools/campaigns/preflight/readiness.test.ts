@@ -131,7 +131,7 @@ const OBSTACLES: [string, string, Record<string, unknown>, (() => Promise<unknow
 
 let ana: string;
 
-describe("what the preflight calls an error stops who sends, warns who schedules, and fails the campaign when it fires", () => {
+describe("an error of the preflight stops a sending, warns at a scheduling, and fails the campaign when it fires", () => {
   test.each(OBSTACLES)("%s", async (_, field, fields, breaks) => {
     ana = await scenario.player({ player_id: "ana", email: "ana@example.com" });
     await scenario.call("create_custom_field", { key: "site", label: "Site", type: "text" });
@@ -157,7 +157,7 @@ describe("what the preflight calls an error stops who sends, warns who schedules
   });
 });
 
-test("what sending copes with is an error that does not stop it: an empty audience, and a player whose message cannot be rendered", async () => {
+test("an error that sending copes with does not stop it: an empty audience, and a player whose message cannot be rendered", async () => {
   const empty = await scenario.campaign();
   expect(await scenario.preflight(empty)).toMatchObject({
     ok: false,

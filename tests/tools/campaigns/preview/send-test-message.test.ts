@@ -102,7 +102,7 @@ test("nobody is tested on whom the gate stops, or who is neither a user here nor
   ).toEqual([]);
 });
 
-test("whoever says stop between the asking and the sending gets none", async () => {
+test("a player who says stop between the asking and the sending gets none", async () => {
   const ana = await scenario.player({ email: "ana@example.com" });
   const { send_id } = await send(await scenario.campaign(), { playerId: ana });
   await scenario.call("consent_revoke", { propertyId: scenario.id, email: "ana@example.com" });
@@ -134,7 +134,7 @@ test("a test is sent at most once, whatever becomes of the process, and its trou
   expect(await row(busy.send_id)).toMatchObject({ status: "failed", error_code: "smtp_451" });
 });
 
-test("what stands in the way of sending stands in the way of a test", async () => {
+test("an obstacle to sending is an obstacle to a test", async () => {
   await expect(send(await scenario.campaign({ subject: null }), { to: staff })).rejects.toThrow(/subject/);
   const inbox = await scenario.call("create_campaign", {
     name: "Inbox",

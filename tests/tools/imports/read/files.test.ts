@@ -151,7 +151,7 @@ test("short rows have empty cells at their end, long ones are refused", async ()
   ]);
 });
 
-test("what an export protects from spreadsheets comes back as it was", async () => {
+test("a cell that an export protects from spreadsheets comes back as it was", async () => {
   await imports.send(
     "player_id,first_name,last_name,phone,adt\n1,'=SUM(A1),'-Lee,+12025550143,-5\n2,'tis,O'Neil,,1\n",
   );

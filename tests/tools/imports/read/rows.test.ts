@@ -207,7 +207,7 @@ test("the hash of an imported address is the one that lists know it by", () => {
   });
 });
 
-test("what lies ahead is judged by the database's clock, not by this machine's", () => {
+test("the future begins by the database's clock, not by this machine's", () => {
   const header = ["player_id", "birth_date", "last_visit_at"];
   const params = {
     mapping: {},
@@ -298,7 +298,7 @@ test("an import turns no consent on by itself; with its evidence each grant is i
   });
 });
 
-test("who has refused stays refused against a consent that nobody can date", async () => {
+test("a refusal stays against a consent that nobody can date", async () => {
   const { tenant, call } = imports.service;
   await imports.run({ csv: "player_id,email\nD1,d1@example.com\n" });
   const [player] = await imports.players();
@@ -316,7 +316,7 @@ test("who has refused stays refused against a consent that nobody can date", asy
   expect((await imports.players())[0]!.consents).toEqual({ email: true });
 });
 
-test("who revoked after the time of the consent stays revoked, and suppressions stay", async () => {
+test("a revocation after the time of the consent stays, and suppressions stay", async () => {
   const { tenant, call } = imports.service;
   await imports.run({ csv: "player_id,email\nR1,r1@example.com\n" });
   const [player] = await imports.players();

@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 afterAll(() => segments.drop());
 
-describe("what other tables know", () => {
+describe("the facts of other tables", () => {
   test("a suppression counts by player or by the channel's address, while it is in force", async () => {
     const [phone, email, other] = [Buffer.from("p"), Buffer.from("e"), Buffer.from("o")];
     const ids = { byId: randomUUID() };
@@ -155,7 +155,7 @@ describe("segments", () => {
     expect(await of(ids.gold.toUpperCase())).toEqual(["ann", "bob"]);
   });
 
-  test("who is not in a segment includes those for whom its rule is unknown", async () => {
+  test("players outside a segment include those for whom its rule is unknown", async () => {
     expect(await of(ids.rest)).toEqual(["cat", "dan"]);
     const conditions = [row(`segment.${ids.gold}`, "eq", false)];
     expect(await segments.matching(home, { conditions })).toEqual(["cat", "dan"]);

@@ -28,7 +28,7 @@ function refusal(rules: Partial<Group>): string {
   return fault(rules).message;
 }
 
-describe("what is refused", () => {
+describe("a refused rule", () => {
   test.each<[string, string, string, unknown]>([
     ["adt", "gt", "conditions[0].value: must be a number", "5"],
     ["adt", "gt", "conditions[0].value: must be a number", Number.NaN],

@@ -21,7 +21,7 @@ function surface(scopes: Scope[], toolsets: "all" | null = null) {
   );
 }
 
-test("what an agent reads first fits in 25 tools and 8,000 tokens", () => {
+test("the first list that an agent reads fits in 25 tools and 8,000 tokens", () => {
   const { listed, listedJson } = surface(["read", "write"]);
   const tokens = countTokens(listedJson);
   process.stdout.write(`tools/list: ${listed.length} tools, ${tokens} tokens of o200k\n`);
@@ -29,7 +29,7 @@ test("what an agent reads first fits in 25 tools and 8,000 tokens", () => {
   expect(tokens).toBeLessThanOrEqual(8_000);
 });
 
-test("what a list shows agents without being asked is among its columns, and not all of a wide one", () => {
+test("a list shows agents, without being asked, some of its columns, and not all of a wide one", () => {
   for (const [name, table] of CATALOG.tables) {
     const known = Object.keys(readableOf(table).columns);
     const concise = conciseColumns(table);

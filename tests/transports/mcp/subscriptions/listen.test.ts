@@ -34,7 +34,7 @@ const progress = (id: string, propertyId = service.tenant.id) =>
       where property_id = ${propertyId} and id = ${id}`,
   );
 
-test("who listens to a job is told of each change of it, and of nobody else's", async () => {
+test("a listener to a job is told of each change of it, and of nobody else's", async () => {
   const [mine, other, foreign] = [await waitingJob(), await waitingJob(), await waitingJob(rival.id)];
   const asked = [`job://${mine}`, `job://${foreign}`, `campaign://${mine}`, "player://x", "docs://guide"];
   const stream = await listen(service, { resourceSubscriptions: asked });
@@ -57,7 +57,7 @@ test("who listens to a job is told of each change of it, and of nobody else's", 
   stream.leave();
 });
 
-test("who listens to a campaign is told that it is sent, and that it is gone", async () => {
+test("a listener to a campaign is told that it is sent, and that it is gone", async () => {
   const scenario = scenarioIn(service);
   await scenario.player({ player_id: "ana", email: "ana@example.com" });
   const [id, gone] = [await scenario.campaign(), await scenario.campaign()];
@@ -74,7 +74,7 @@ test("who listens to a campaign is told that it is sent, and that it is gone", a
   stream.leave();
 });
 
-test("who listens to a proposal is told of the decision", async () => {
+test("a listener to a proposal is told of the decision", async () => {
   const property = await service.newTenant({ approval_over_players: 0 });
   const scenario = scenarioIn(service, property.id);
   await scenario.player({ player_id: "ana", email: "ana@example.com" });
@@ -168,7 +168,7 @@ describe("refused is", () => {
     expect(body.error.code).toBe(-32_601);
   });
 
-  test("who asks for tasks and does not say that it knows them", async () => {
+  test("a client that asks for tasks and does not say that it knows them", async () => {
     const taskIds = [crypto.randomUUID()];
     expect(await listen(service, { taskIds })).toMatchObject({
       status: 400,

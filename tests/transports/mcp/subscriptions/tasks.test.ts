@@ -118,7 +118,7 @@ test("a campaign is a task from its sending on, until it is sent", async () => {
   });
 });
 
-test("what failed is a completed task whose result is an error", async () => {
+test("a failed call is a completed task whose result is an error", async () => {
   const { taskId } = (await start(waiting)).result;
   await waiting.database.db.asProperty(
     waiting.tenant.id,

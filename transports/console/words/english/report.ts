@@ -35,7 +35,7 @@ export const report = {
   timeByClockOf: (zone: Shown) => `Time, by the clock of ${zone}`,
   atThisHourEachPlayers: "At this hour of each player's own clock",
   sendNow: "Send now",
-  messagesGoOut: (messages: Shown) => `${messages} go out. What has left cannot be taken back.`,
+  messagesGoOut: (messages: Shown) => `${messages} go out. A sent message cannot be taken back.`,
   sendMessages: (messages: Shown) => `Send ${messages}`,
   orLater: "Or later",
   nothingHasGoneOutYet: "Nothing has gone out yet.",

@@ -1,7 +1,7 @@
 import { codes } from "./codes.ts";
 import { fields } from "./fields.ts";
 
-/** Labels of codes, fields and tables. What has none stays English, and the pages say so to a screen reader. */
+/** Labels of codes, fields and tables. A code without one stays English, and the pages say so to a screen reader. */
 export const labels: Readonly<Record<string, string>> = {
   ...fields,
   ...codes,
