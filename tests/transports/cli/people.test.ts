@@ -117,6 +117,10 @@ describe("a result", () => {
     expect(stderr).toBe(
       `Next: player-marketing send-campaign --campaign-id ${id} --property ${scenario.id}\n`,
     );
+    const text = await scenario.campaign({ name: "Next text", channel: "sms", body_text: "Hello" });
+    expect((await run("preflight-campaign", ...mine, "--campaign-id", text)).stderr).toContain(
+      `send-sms-campaign --campaign-id ${text}`,
+    );
     const sent = await run("send-campaign", ...mine, "--campaign-id", id, "--no-wait");
     expect(sent.stdout).not.toMatch(/\n\n|body_html/);
     expect(sent.stderr).toContain(`campaign-stats --campaign-id ${id}`);
