@@ -97,8 +97,8 @@ function addDeferred(
   const { first_at, last_at, ...before } = deferred[reason] ?? { count: 0, ...times };
   deferred[reason] = {
     count: before.count + count,
-    first_at: first_at < times.first_at ? first_at : times.first_at,
-    last_at: last_at > times.last_at ? last_at : times.last_at,
+    first_at: [first_at, times.first_at].sort()[0]!,
+    last_at: [last_at, times.last_at].sort()[1]!,
   };
 }
 
