@@ -16,7 +16,9 @@ export type FieldKind = "text" | "number" | "boolean" | "choice" | "list" | "jso
 export function kindOf(schema: z.ZodType): FieldKind {
   if (isWrapped(schema)) return kindOf(schema.unwrap() as z.ZodType);
   if (schema instanceof z.ZodPipe) return kindOf(schema.in as z.ZodType);
-  if (schema instanceof z.ZodBoolean) return "boolean";
+  if (schema instanceof z.ZodBoolean || (schema instanceof z.ZodLiteral && schema.values.has(true))) {
+    return "boolean";
+  }
   if (schema instanceof z.ZodUnion && schema.options.some((option) => option instanceof z.ZodBoolean))
     return "choice";
   if (schema instanceof z.ZodUnion && schema.options.some((option) => option instanceof z.ZodNumber))

@@ -13,8 +13,10 @@ const SUGGESTIONS: Readonly<Record<string, Suggest>> = {
   create_template: ({ id }) => `create-campaign --name … --template-id ${id} --audience all`,
   create_campaign: ({ id }) => `preflight-campaign --campaign-id ${id}`,
   duplicate_campaign: ({ campaign }) => campaign && `preflight-campaign --campaign-id ${campaign.id}`,
-  preflight_campaign: ({ ok, channel }, { campaignId }) =>
-    ok ? `${channel === "sms" ? "send-sms-campaign" : "send-campaign"} --campaign-id ${campaignId}` : null,
+  preflight_campaign: ({ ok, estimated_cost: cost }, { campaignId }) =>
+    ok
+      ? `${cost?.channel === "sms" ? "send-sms-campaign" : "send-campaign"} --campaign-id ${campaignId}`
+      : null,
   send_campaign: (_, { campaignId }) => `campaign-stats --campaign-id ${campaignId}`,
   send_sms_campaign: (_, { campaignId }) => `campaign-stats --campaign-id ${campaignId}`,
   resume_campaign: (_, { campaignId }) => `campaign-stats --campaign-id ${campaignId}`,

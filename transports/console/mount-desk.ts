@@ -15,7 +15,7 @@ import type { Desk, User } from "./desk.ts";
 import { elsewherePage, faultPage, MOST_WAITING, nowherePage } from "./frame.ts";
 import { formToken, hasFormToken, hereOf, isFromHere, propertyOfForm } from "./guard.ts";
 import { arrivalPage } from "./sign-in.ts";
-import { redirect, refusedPage, unreadablePage } from "./signed-out.ts";
+import { earlierFormPage, redirect, refusedPage, signedOutFormPage, unreadablePage } from "./signed-out.ts";
 
 /** The texts of a campaign or a template. */
 const MOST_FORM_BYTES = 1_500_000;
@@ -45,7 +45,11 @@ export function mountDesk(
       if (method === "post" && !isFromHere(c)) return refusedPage(c);
       const form = isForm ? await readForm(c, MOST_FORM_BYTES) : new URLSearchParams();
       if (form === null) return unreadablePage(c);
-      if (isForm && !hasFormToken(form, session)) return refusedPage(c);
+      if (isForm && !form.has("token")) return refusedPage(c);
+      if (isForm && !hasFormToken(form, session)) {
+        const token = formToken(session, propertyOfForm(form));
+        return earlierFormPage(c, { form, token, email: actor.email });
+      }
       const found = await deskOf(mounting, c, { user: actor, session, form });
       if (found === null) return nowherePage(c, actor.email, formToken(session));
       const refused = isForm && !ofAnyProperty ? await found.refusal(form) : null;
@@ -82,9 +86,9 @@ function withoutSession(c: HttpContext): Response | Promise<Response> {
   return isLinked ? arrivalPage(hereOf(c)) : toSignIn(c);
 }
 
-function toSignIn(c: HttpContext, cookies: readonly string[] = []): Response {
-  const to = c.req.method === "GET" ? `?to=${encodeURIComponent(hereOf(c))}` : "";
-  return redirect(`/console/sign-in${to}`, cookies);
+function toSignIn(c: HttpContext, cookies: readonly string[] = []): Response | Promise<Response> {
+  if (c.req.method !== "GET") return signedOutFormPage(c, cookies);
+  return redirect(`/console/sign-in?to=${encodeURIComponent(hereOf(c))}`, cookies);
 }
 
 const WAITING = { filters: { "status.eq": "waiting" }, select: "id", limit: MOST_WAITING + 1 };

@@ -23,6 +23,32 @@ export function refusedPage(c: HttpContext): Promise<Response> {
   });
 }
 
+/** The answer to a form of a person who is signed out. The browser keeps the form, and a reload sends it again. */
+export function signedOutFormPage(c: HttpContext, cookies: readonly string[]): Promise<Response> {
+  return signedOutPage(c, {
+    heading: say().signIn.youAreSignedOut,
+    content: html`<p>${say().signIn.signInElsewhereAndReload}</p><a class="button" href="/console/sign-in" target="_blank" rel="noopener">${say().signIn.signIn}</a>`,
+    headers: cookies[0] === undefined ? {} : { "Set-Cookie": cookies[0] },
+    status: 401,
+  });
+}
+
+/** A form of a page that an earlier sign-in has shown. The person who is signed in now sends it, or does not. */
+export function earlierFormPage(
+  c: HttpContext,
+  { form, token, email }: { form: URLSearchParams; token: string; email: string },
+): Promise<Response> {
+  form.set("token", token);
+  const fields = [...form].map(
+    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
+  );
+  return signedOutPage(c, {
+    heading: say().signIn.signedInAgain,
+    content: html`<p>${say().signIn.nothingHasChangedYet(email)}</p><form method="post" action="${hereOf(c)}">${fields}<button>${say().signIn.sendItNow}</button></form>`,
+    status: 403,
+  });
+}
+
 /** The page of a form that is too large, or holds characters that no text of ours may have. */
 export function unreadablePage(c: HttpContext): Promise<Response> {
   return signedOutPage(c, {

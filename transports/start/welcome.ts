@@ -23,6 +23,7 @@ export function sayStarted(options: {
   if (role !== "worker") {
     say(`  REST       ${baseUrl}/api           described in ${baseUrl}/api/openapi.json`);
     say(`  MCP        ${baseUrl}/api/mcp`);
+    say(`  Console    ${baseUrl}/console`);
     if (demo) sayDemo(baseUrl, demo);
     else sayFirstSteps(embedded);
   }
@@ -55,8 +56,7 @@ function sayDemo(baseUrl: string, demo: Demo): void {
   say(`  Demo       property "${demo.property.name}" (${demo.property.id}), ${demo.players} players`);
   if (demo.apiKey) {
     say(`  API key    ${demo.apiKey}   (shown once: keep it)`);
-    say(`  Admin      ${demo.admin.email}  password ${demo.admin.password}   (shown once)`);
-    say(`  Console    ${baseUrl}/console   (sign in as the admin)`);
+    say(`  Admin      ${demo.admin.email}  password ${demo.admin.password}   (of the console, shown once)`);
   } else {
     say("  API key    shown at the first start. Make another one:");
     say("             npm run -s tool -- create-api-key --property demo --name mine --json");

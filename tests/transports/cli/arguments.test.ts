@@ -47,6 +47,18 @@ test("a flag that is given twice is refused, and a list goes on", async () => {
   expect(JSON.parse(stdout).tags).toEqual(["a", "b", "c", "d"]);
 });
 
+test("a flag that can only be true needs no value", async () => {
+  const { exit, stdout } = await run(
+    "create-validation-job",
+    ...mine(),
+    "--all-players",
+    "--dry-run",
+    "--json",
+  );
+  expect([exit, JSON.parse(stdout).dry_run]).toEqual([0, true]);
+  expect((await run("create-validation-job", "--help")).stdout).toMatch(/--all-players(?! <)/);
+});
+
 test("an empty address or idempotency key is refused: what was meant for elsewhere is not done here", async () => {
   const before = await players();
   const create = ["create-player", ...mine(), "--json"];

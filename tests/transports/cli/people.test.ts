@@ -102,6 +102,16 @@ describe("a result", () => {
     expect(widest(stdout)).toBeLessThanOrEqual(80);
   });
 
+  test("of a change has the fields that were changed, also those that others leave out", async () => {
+    await run("create-custom-field", ...mine, "--key", "fav_game", "--type", "text");
+    const id = await scenario.player({ email: "changed@example.com" });
+    const words = ["--id", id, "--custom", '{"fav_game":"Slots"}', "--language", "null"];
+    const { stdout } = await run("update-player", ...mine, ...words);
+    expect(stdout).toMatch(/^custom +.*fav_game.*Slots/m);
+    expect(stdout).toMatch(/^language *$/m);
+    expect(stdout).not.toMatch(/^timezone/m);
+  });
+
   test("of a new key has nothing twice", async () => {
     const { stdout } = await run("create-api-key", ...mine, "--name", "only once");
     expect(stdout.match(/only once/g)).toHaveLength(1);
@@ -116,6 +126,10 @@ describe("a result", () => {
     expect(stdout).not.toContain("confirm_token");
     expect(stderr).toBe(
       `Next: player-marketing send-campaign --campaign-id ${id} --property ${scenario.id}\n`,
+    );
+    const text = await scenario.campaign({ name: "Next text", channel: "sms", body_text: "Hello" });
+    expect((await run("preflight-campaign", ...mine, "--campaign-id", text)).stderr).toContain(
+      `send-sms-campaign --campaign-id ${text}`,
     );
     const sent = await run("send-campaign", ...mine, "--campaign-id", id, "--no-wait");
     expect(sent.stdout).not.toMatch(/\n\n|body_html/);

@@ -2,7 +2,7 @@ import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { plantRows } from "../../contract/planted-rows.ts";
 import { startService, type TestService } from "../../support/service.ts";
-import { signedIn } from "./form-browser.ts";
+import { type FormBrowser, signedIn } from "./form-browser.ts";
 
 const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(2)>`;
 
@@ -252,5 +252,55 @@ describe("the stream of an open page", () => {
     };
     await read();
     expect((await one.get("/console")).location).toMatch(/^\/console\/sign-in/);
+  });
+});
+
+describe("a form that was shown before its session ended", () => {
+  const written = { name: "Written for an hour", channel: "email", to: "all", body: 'Line 1\nLine "2" <b>' };
+  const tokenIn = (text: string) => /name="token" value="([^"]+)"/.exec(text)![1]!;
+  const campaigns = async (one: FormBrowser) => (await one.get("/console/campaigns")).text;
+
+  test("is kept by the browser, and sent after the person has signed in again and said so", async () => {
+    const one = await signedIn(service);
+    const token = tokenIn((await one.get("/console/campaigns/new")).text);
+    await one.post("/console/sign-out");
+    const out = await one.post("/console/campaigns/new", { ...written, token });
+    expect([out.status, out.location]).toEqual([401, null]);
+    expect(out.text).toMatch(/reload this page.*href="\/console\/sign-in" target="_blank"/);
+    const { email, password } = one;
+    await one.post("/console/sign-in", { email, password });
+    const again = await one.post("/console/campaigns/new", { ...written, token });
+    expect(again.status).toBe(403);
+    expect(again.text).toContain(`You are signed in as ${email}.`);
+    expect(await campaigns(one)).not.toContain(written.name);
+    const shown = /action="\/console\/campaigns\/new">.*?<\/form>/s.exec(again.text)![0];
+    const fields = Object.fromEntries(
+      [...shown.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g)].map(([, name, value]) => [
+        name!,
+        value!.replaceAll("&quot;", '"').replaceAll("&lt;", "<").replaceAll("&gt;", ">"),
+      ]),
+    );
+    expect(fields).toMatchObject(written);
+    expect((await one.post("/console/campaigns/new", fields)).status).toBe(303);
+    expect(await campaigns(one)).toContain(written.name);
+  });
+
+  test("from another site is shown to nobody, and neither is one without a token", async () => {
+    const one = await signedIn(service);
+    const name = "Of another site";
+    const foreign = { "sec-fetch-site": "cross-site" };
+    for (const [fields, headers] of [
+      [{ name, token: "forged" }, foreign],
+      [{ name, token: "" }, foreign],
+    ] as const) {
+      const { status, text } = await one.post("/console/campaigns/new", fields, headers);
+      expect([status, text.includes(name)]).toEqual([403, false]);
+    }
+    const cookie = [...one.cookies].map(([key, value]) => `${key}=${value}`).join("; ");
+    const bare = await fetch(`${service.baseUrl}/console/campaigns/new`, {
+      ...{ method: "POST", body: new URLSearchParams({ name }) },
+      headers: { cookie, "sec-fetch-site": "same-origin" },
+    });
+    expect([bare.status, (await bare.text()).includes(name)]).toEqual([403, false]);
   });
 });

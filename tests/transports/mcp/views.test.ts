@@ -68,6 +68,16 @@ test("the view of a campaign of calls has the figures of calls, and no opens and
   expect(shown).not.toMatch(/Opened|Clicked/);
 });
 
+test("of texts nothing says that nobody has opened them: neither the view, nor the words for an agent", async () => {
+  const id = await scenario.campaign({ name: "Texts", channel: "sms", subject: null, body_html: null });
+  const reader: Reader = { ...speechOf(english), time: () => html``, pathOf: () => null };
+  const shown = String(render({ ...(await scenario.stats(id)), audience: 1 } as Stats, reader));
+  expect(shown).toContain("<dt>Sent</dt>");
+  expect(shown).not.toMatch(/Opened|Clicked/);
+  const { content } = await ask("tools/call", { name: "campaign_stats", arguments: { campaignId: id } }, {});
+  expect(content[0].text).toMatch(/sent 0 of 0\. Converted 0\./);
+});
+
 test("words come through JSON as they were, with each part of a sentence escaped where it is HTML", () => {
   const words = unpacked(JSON.parse(JSON.stringify(packed(english)))) as typeof english;
   expect(words.report.checkBeforeSending).toBe(english.report.checkBeforeSending);

@@ -1,5 +1,5 @@
 import type { Messages, SendingChannel } from "#runtime/channels/provider/channel.ts";
-import { Fault, type FaultDetail, toFault } from "#runtime/faults.ts";
+import { Fault, type FaultDetail, invalid, toFault } from "#runtime/faults.ts";
 import { inTurns } from "#runtime/limits/turns.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
@@ -247,6 +247,21 @@ function addressIn(attribute: string): string {
     },
   );
   return read.replace(/[\p{Cc}\s]/gu, "").replace(/^["']+/, "");
+}
+
+/**
+ * Throws `invalid` for a link of the HTML's source that has no host: a mail has no address of its own, so nothing would
+ * open. Links that are made of data, and those within the message, are left out.
+ */
+export function checkHosts(html: string | null | undefined): void {
+  const dead = valuesOf(html ?? "", OPENING).find(
+    (url) => !/^(?:#|$)|[{}]/.test(url) && !ANOTHER_PLACE.test(url),
+  );
+  if (dead === undefined) return;
+  throw invalid(
+    "html",
+    `a link leads nowhere without its host: ${dead.slice(0, 200)}; begin it with https://`,
+  );
 }
 
 /** Throws `invalid`, naming the bodies, when one of several forms of a message has a flaw. */

@@ -21,6 +21,7 @@ import {
   type Compile,
   type CompileContext,
   type Content,
+  checkHosts,
   checkLinks,
   compiledBeside,
   compiledOr,
@@ -204,6 +205,7 @@ function compiledMail(
   if (mjml !== null) parseField("html", mjml, "html").render(variables);
   const { html, text } = compiled.render(variables);
   checkLinks([template, { html, text: template.text && text }], config.baseUrl);
+  checkHosts(template.html);
   return { template, compiled };
 }
 

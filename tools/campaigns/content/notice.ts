@@ -7,6 +7,7 @@ import { compileEmail, playerVariables } from "#tools/templates/rendering/email-
 import { completePlayer } from "#tools/templates/rendering/player-fields.ts";
 import {
   type CompileContext,
+  checkHosts,
   checkLinks,
   compiledBeside,
   compiledOr,
@@ -77,6 +78,7 @@ export async function compileNotice(
         { html: tried.html, text: text && tried.text },
       ];
       checkLinks(bodies, config.baseUrl);
+      checkHosts(html);
       return {
         variables: names,
         render: (recipient: Recipient): Notice => {

@@ -59,7 +59,7 @@ export async function countAudience(
       addBlocked(counted, reason, count);
       if (reason === "no_consent") counted.noConsent[cause] += count;
     }
-    for (const one of page.deferred) addDeferred(counted, one);
+    for (const one of page.deferred) addDeferred(counted, one, addresses);
     addBlocked(counted, "duplicate_address", addNew(addresses, page.addresses));
     counted.allowed = addresses.size;
     counted.isWhole = page.count < PAGE;
@@ -86,23 +86,34 @@ function mostFirst(counts: Readonly<Record<string, number>>): Record<string, num
   return Object.fromEntries(byName.sort(([, one], [, other]) => other - one));
 }
 
-function addDeferred({ deferred }: Counted, { reason, ...more }: Judgement["deferred"][number]): void {
-  const all = deferred[reason] ? [deferred[reason], more] : [more];
+/** Addresses that earlier pages had get no second message. */
+function addDeferred(
+  { deferred }: Counted,
+  { reason, addresses, ...times }: Judgement["deferred"][number],
+  known: ReadonlySet<number>,
+): void {
+  const count = addressesOf(Buffer.from(addresses, "base64")).filter((address) => !known.has(address)).length;
+  if (count === 0) return;
+  const { first_at, last_at, ...before } = deferred[reason] ?? { count: 0, ...times };
   deferred[reason] = {
-    count: all.reduce((sum, { count }) => sum + count, 0),
-    first_at: all.map(({ first_at }) => first_at).sort()[0]!,
-    last_at: all
-      .map(({ last_at }) => last_at)
-      .sort()
-      .at(-1)!,
+    count: before.count + count,
+    first_at: [first_at, times.first_at].sort()[0]!,
+    last_at: [last_at, times.last_at].sort()[1]!,
   };
 }
 
 /** Answers the number of the page's addresses that earlier pages had: planning skips these. */
 function addNew(known: Set<number>, page: Buffer): number {
   const before = known.size;
-  for (let at = 0; at < page.length; at += ADDRESS_BYTES) known.add(page.readUIntBE(at, ADDRESS_BYTES));
-  return page.length / ADDRESS_BYTES - (known.size - before);
+  const addresses = addressesOf(page);
+  for (const address of addresses) known.add(address);
+  return addresses.length - (known.size - before);
+}
+
+function addressesOf(page: Buffer): number[] {
+  return Array.from({ length: page.length / ADDRESS_BYTES }, (_, at) =>
+    page.readUIntBE(at * ADDRESS_BYTES, ADDRESS_BYTES),
+  );
 }
 
 /** The errors already name a missing segment, and rules that do not compile. */

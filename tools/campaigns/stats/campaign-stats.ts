@@ -4,6 +4,7 @@ import { timestamp } from "#runtime/operation/columns.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { findCampaign } from "#tools/campaigns/campaign/campaign.ts";
 import { STATUSES } from "#tools/campaigns/campaign/columns.ts";
+import { MESSAGE_CHANNELS } from "#tools/templates/channels.ts";
 import { CampaignStats } from "./answer.ts";
 import { countSends, keptStats } from "./stats.ts";
 
@@ -25,6 +26,7 @@ export default tool({
   },
   output: CampaignStats.extend({
     campaign_id: z.uuid(),
+    channel: z.enum(MESSAGE_CHANNELS).describe("Opens and clicks are not counted for sms and voice"),
     status: z.enum(STATUSES),
     as_of: timestamp().describe(
       "Time of the count: a large campaign is counted a few times a minute at most",
@@ -34,7 +36,8 @@ export default tool({
   async handler(context, { campaignId, from, to }) {
     if (from && to && Date.parse(from) >= Date.parse(to)) throw invalid("to", "must be after from");
     const campaign = await findCampaign(context, campaignId, { deletedToo: true });
-    const about = { campaign_id: campaign.id, status: campaign.status };
+    const { channel, status } = campaign;
+    const about = { campaign_id: campaign.id, channel, status };
     const kept = from || to ? null : await keptStats(context, campaign.id);
     if (kept) return { ...about, ...kept };
     const stats = await countSends(context, campaign, { from, to });

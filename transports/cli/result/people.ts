@@ -25,13 +25,24 @@ export function forPeople(
     return asTable(value, { ...layout, order, mayLeaveOut: order.join() === listed.join() });
   }
   if (Array.isArray(value)) return asTable(value, { ...layout, mayLeaveOut: true });
-  return asTable(shownOf(operation, value, catalog), layout).replaceAll(/ +$/gm, "");
+  return asTable(shownOf(operation, value, input, catalog), layout).replaceAll(/ +$/gm, "");
 }
 
-/** Of a record that was asked for all that it says; of one that was written what matters. */
-function shownOf({ crud }: Operation, value: unknown, catalog: Catalog): unknown {
+/** Of a record that was asked for all that it says; of one that was written what matters, and what was changed. */
+function shownOf(
+  { crud }: Operation,
+  value: unknown,
+  input: Record<string, unknown>,
+  catalog: Catalog,
+): unknown {
   if (!crud) return withoutRepeats(value, catalog);
-  return crud.verb === "get" || !isRecord(value) ? told(value) : brief(crud.table.noun, value, catalog);
+  if (crud.verb === "get" || !isRecord(value)) return told(value);
+  const shown = brief(crud.table.noun, value, catalog);
+  if (crud.verb !== "update") return shown;
+  return {
+    ...shown,
+    ...Object.fromEntries(Object.entries(value).filter(([name]) => Object.hasOwn(input, name))),
+  };
 }
 
 function namesOf(select: string): string[] {
@@ -39,7 +50,7 @@ function namesOf(select: string): string[] {
 }
 
 /** A record without the fields that say nothing. */
-function told(value: unknown): unknown {
+function told<T>(value: T): T | object {
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).filter(([name, one]) => one !== null && one !== "" && name !== "property_id"),
@@ -66,7 +77,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /** A record of a table with the columns that matter, any other one as it is. */
-function brief(name: string, record: Record<string, unknown>, catalog: Catalog): unknown {
+function brief(name: string, record: Record<string, unknown>, catalog: Catalog): object {
   const table = [...catalog.tables.values()].find(({ noun }) => noun === name);
   if (!table) return told(record);
   const { dry_run, summary, stats } = record as Extras;

@@ -53,7 +53,7 @@ function figuresOf({ audience_count, stats, channel }: Row): Html {
   const isCounted = opens_human !== undefined;
   const cell = (value: number | undefined) =>
     html`<td class="number">${isCounted && value !== undefined ? count(value) : ""}</td>`;
-  const isRead = channel !== "voice";
+  const isRead = channel !== "voice" && channel !== "sms";
   return html`<td class="number">${Number(audience_count) > 0 ? count(Number(audience_count)) : ""}</td>${cell(sent + delivered)}${cell(isRead ? opens_human : undefined)}${cell(isRead ? clicks_human : undefined)}`;
 }
 

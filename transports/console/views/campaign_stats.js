@@ -16,7 +16,7 @@ import {
 
 /**
  * @typedef {import("./parts.js").Reader} Reader
- * @typedef {import("#tools/campaigns/stats/answer.ts").CampaignStats & { campaign_id: string, as_of: string }} Stats
+ * @typedef {import("#tools/campaigns/stats/answer.ts").CampaignStats & { campaign_id: string, channel: string, as_of: string }} Stats
  */
 
 /** The states of recipients, in the order of a message's way. They add up to the audience. */
@@ -60,6 +60,12 @@ function waits({ deferred }, { words, count, term }) {
   return html`<p class="soft">${words.report.pendingWait(count(deferred), term("quiet_hours"), term("cap"))}</p>`;
 }
 
+/**
+ * Nobody tells of the opening of a text or a call.
+ * @param {Stats} stats
+ */
+const isRead = ({ channel }) => channel !== "sms" && channel !== "voice";
+
 /** @param {Stats} stats @param {Reader} reader */
 function summary(stats, reader) {
   const { words, count, term } = reader;
@@ -83,7 +89,7 @@ function summary(stats, reader) {
       ];
   const ofMessages = [
     { name: words.report.sent, value: count(reached), note: words.report.ofAudience(count(stats.audience)) },
-    ...read,
+    ...(isRead(stats) ? read : []),
     figure(words.report.unsubscribed, stats.unsubscribed),
     figure(words.report.complained, stats.complained),
   ];
@@ -120,20 +126,20 @@ function skips({ campaign_id: id, skipped, no_consent, calls }, reader) {
 }
 
 /** @param {Stats} stats @param {Reader} reader @param {Readonly<Record<string, string>>} names */
-function variants({ by_variant, calls }, { words, count }, names) {
-  const all = Object.entries(by_variant);
+function variants(stats, { words, count }, names) {
+  const all = Object.entries(stats.by_variant);
   if (all.length === 0) return "";
   /** @param {number | null | undefined} rate */
   const rated = (rate) => (typeof rate === "number" ? `${percent(rate, 1)} %` : words.general.none);
   const rows = all.map(
     ([id, one]) =>
-      html`<tr><th scope="row">${names[id] ?? id}</th><td class="number">${count(one.audience)}</td><td class="number">${count(one.sent + one.delivered)}</td>${calls ? "" : html`<td class="number">${rated(one.open_rate)}</td><td class="number">${rated(one.click_rate)}</td>`}<td class="number">${rated(one.conversion_rate)}</td></tr>`,
+      html`<tr><th scope="row">${names[id] ?? id}</th><td class="number">${count(one.audience)}</td><td class="number">${count(one.sent + one.delivered)}</td>${isRead(stats) ? html`<td class="number">${rated(one.open_rate)}</td><td class="number">${rated(one.click_rate)}</td>` : ""}<td class="number">${rated(one.conversion_rate)}</td></tr>`,
   );
   const heads = [
     words.report.variant,
     numbers(words.report.recipients),
     numbers(words.report.sent),
-    ...(calls ? [] : [numbers(words.report.opened), numbers(words.report.clicked)]),
+    ...(isRead(stats) ? [numbers(words.report.opened), numbers(words.report.clicked)] : []),
     numbers(words.report.converted),
   ];
   return html`<h2>${words.report.variants}</h2>${tableOf(words.report.byVariant, heads, rows, "")}`;

@@ -83,6 +83,7 @@ function statsPart(stats: Structured): string {
   const rest = others.map((name) => `; ${name} ${stats[name]}`).join("");
   const states = `sent ${accepted} of ${audience}${reasons("; skipped", skipped)}${rest}.`;
   if (isRecord(stats.calls)) return `${states} ${callsPart(stats.calls)} Converted ${stats.converted}.`;
+  if (stats.channel === "sms") return `${states} Converted ${stats.converted}.`;
   return `${states} Opened by ${stats.opens_human}, clicked by ${stats.clicks_human}, converted ${stats.converted}.`;
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { checkLinks, flawsIn, hasLinksOfData } from "#tools/campaigns/content/content.ts";
+import { checkHosts, checkLinks, flawsIn, hasLinksOfData } from "#tools/campaigns/content/content.ts";
 
 const BASE = "http://127.0.0.1:8787";
 const flaw = (html: string) => flawsIn({ html }, BASE)[0]?.message ?? null;
@@ -53,6 +53,23 @@ test.each([
   "<form action='https://casino.example/enter'><button>Enter</button></form>",
 ])("%s may be sent", (html) => {
   expect(flaw(html)).toBeNull();
+});
+
+test.each([
+  ["<a href='www.casino.example/offers'>Play</a>", "www.casino.example/offers"],
+  ["<a href=/offers>Play</a>", "/offers"],
+  ["<form action='enter'><button>Enter</button></form>", "enter"],
+  ["<a href='?a=1'>Play</a>", "?a=1"],
+])("%s leads nowhere in a message", (html, said) => {
+  expect(() => checkHosts(html)).toThrow(`nowhere without its host: ${said};`);
+});
+
+test.each([
+  "<a href='#top'>Up</a> <a href='https://casino.example'>Play</a> <a href='tel:+18005550100'>Call</a>",
+  "<a href='{{ unsubscribe_url }}'>Stop</a> <a href='{% if vip %}https://a.example{% endif %}'>VIP</a>",
+  "<a href=''>Nothing yet</a> <a name='offers'>Offers</a>",
+])("%s leads somewhere", (html) => {
+  expect(() => checkHosts(html)).not.toThrow();
 });
 
 test.each([

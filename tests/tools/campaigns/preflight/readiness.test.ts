@@ -44,6 +44,8 @@ const MISSING = "{{ player.custom.nickname }}";
 /** A campaign's fields, and what happens to it once it is scheduled. */
 const OBSTACLES: [string, string, Record<string, unknown>, (() => Promise<unknown>)?][] = [
   ["a link that is not https", "body_html", { body_html: link("http://casino.example") }],
+  ["a link without a host", "body_html", { body_html: link("www.casino.example/offers") }],
+  ["such a link in an inbox message", "body_html", { channel: "inbox", body_html: link("/offers") }],
   [
     "such a link for a few alone",
     "body_html",

@@ -65,10 +65,9 @@ test("a test that cannot reach its sample is told", async () => {
   expect(small.warnings).not.toContainEqual(expect.stringContaining("smallest variant"));
 });
 
-test("the allowed who wait are counted by reason, with the first and last time", async () => {
+/** Everybody who may get a message has one today, and no second one. */
+async function cappedProperty() {
   const property = await openProperty();
-  const told = () => preflightOf({}, property);
-  expect((await told()).deferred).toEqual({});
   await service.call(
     "create_frequency_rule",
     { max_sends: 1, channel: "email", window_unit: "day" },
@@ -81,12 +80,33 @@ test("the allowed who wait are counted by reason, with the first and last time",
   );
   await service.call("send_campaign", { campaignId: id, propertyId: property }, property);
   await service.idle();
-  const stats = await service.call("campaign_stats", { campaignId: id, propertyId: property }, property);
+  return { property, campaignId: id };
+}
+
+test("the allowed who wait are counted by reason, with the first and last time", async () => {
+  expect((await preflightOf({}, await openProperty())).deferred).toEqual({});
+  const { property, campaignId } = await cappedProperty();
+  const stats = await service.call("campaign_stats", { campaignId, propertyId: property }, property);
   expect(stats.no_consent).toEqual({ refused: 1, insufficient: 0, never_asked: 1, no_address: 1 });
-  const { allowed, deferred } = await told();
+  const { allowed, deferred } = await preflightOf({}, property);
   expect([allowed, deferred]).toEqual([
     2,
     { frequency_capped: { count: 2, first_at: expect.any(String), last_at: expect.any(String) } },
   ]);
   expect(Date.parse(deferred.frequency_capped.first_at)).toBeGreaterThan(Date.now());
+});
+
+test("one message waits for players who share an address", async () => {
+  const { property } = await cappedProperty();
+  for (const player_id of ["w6", "w7"]) {
+    const { id } = await service.call("create_player", { player_id, email: "w1@example.com" }, property);
+    await service.call("consent_record", {
+      ...{ propertyId: property, playerId: id, channel: "email", consentGiven: true },
+      ...{ consentSource: "desk", consentText: "I agree" },
+    });
+  }
+  const { allowed, blocked, deferred } = await preflightOf({}, property);
+  expect([allowed, blocked.duplicate_address, deferred.frequency_capped.count]).toEqual([2, 2, 2]);
+  const reach = await service.call("segment_reach", { propertyId: property, channel: "email" }, property);
+  expect([reach.allowed, reach.waiting]).toEqual([2, 2]);
 });

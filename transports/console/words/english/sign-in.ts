@@ -4,9 +4,15 @@ export const signIn = {
   thatFormCannotBeRead: "That form cannot be read",
   formTooLargeOrOdd:
     "It is larger than 1.5 MB, or holds characters that cannot be stored, such as NUL. Nothing has changed. Go back, and shorten or clean the text.",
-  thatFormWasNotSent: "That form was not sent from here",
+  thatFormWasNotSent: "That form comes from another site, or from an earlier sign-in",
   nothingHasChangedOpenPage: "Nothing has changed. Open the page again, and send the form from there.",
   openTheConsole: "Open the console",
+  youAreSignedOut: "You are signed out",
+  signInElsewhereAndReload:
+    "Nothing has changed, and nothing is lost. Sign in in another tab, and reload this page: your browser sends the form again.",
+  signedInAgain: "You have signed in again since this form was shown",
+  nothingHasChangedYet: (email: string) => `Nothing has changed yet. You are signed in as ${email}.`,
+  sendItNow: "Send it now",
   signIn: "Sign in",
   password: "Password",
   forgotYourPassword: "Forgot your password?",

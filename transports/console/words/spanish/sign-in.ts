@@ -6,9 +6,15 @@ export const signIn: Words["signIn"] = {
   thatFormCannotBeRead: "Ese formulario no se puede leer",
   formTooLargeOrOdd:
     "Pesa más de 1,5 MB o contiene caracteres que no se pueden guardar, como NUL. Nada ha cambiado. Vuelva atrás y acorte o limpie el texto.",
-  thatFormWasNotSent: "Ese formulario no se envió desde aquí",
+  thatFormWasNotSent: "Ese formulario viene de otro sitio o de una sesión anterior",
   nothingHasChangedOpenPage: "No ha cambiado nada. Abra la página de nuevo y envíe el formulario desde allí.",
   openTheConsole: "Abrir la consola",
+  youAreSignedOut: "Su sesión ha terminado",
+  signInElsewhereAndReload:
+    "No ha cambiado nada y no se ha perdido nada. Inicie sesión en otra pestaña y recargue esta página: su navegador envía el formulario de nuevo.",
+  signedInAgain: "Ha iniciado sesión de nuevo desde que se mostró este formulario",
+  nothingHasChangedYet: (email) => `Aún no ha cambiado nada. Su sesión es la de ${email}.`,
+  sendItNow: "Enviarlo ahora",
   signIn: "Iniciar sesión",
   password: "Contraseña",
   forgotYourPassword: "¿Olvidó su contraseña?",
