@@ -58,6 +58,22 @@ test("a report of calls has their results, and no opens and clicks", async () =>
   expect((await manager.get(`/console/campaigns/${id}/hours`)).text).not.toMatch(/opens|clicks/);
 });
 
+test("the hours of a campaign of texts have messages alone: nobody tells of their opening", async () => {
+  const phone = "+17025550177";
+  const player = await scenario.call("create_player", { player_id: "texted", phone });
+  const consent = { propertyId: scenario.id, playerId: player.id, channel: "sms", consentGiven: true };
+  await scenario.call("consent_record", consent);
+  const id = await scenario.campaign({
+    ...{ channel: "sms", subject: null, body_html: null, body_text: "Hi" },
+    ...{ audience: null, conditions: [{ field: "player_id", operator: "eq", value: "texted" }] },
+  });
+  await scenario.call("send_sms_campaign", { campaignId: id, propertyId: scenario.id });
+  await service.idle();
+  const { text } = await manager.get(`/console/campaigns/${id}/hours`);
+  expect(text).toContain('class="of-messages"');
+  expect(text).not.toMatch(/of-opened|of-clicked/);
+});
+
 test("a voice campaign offers a rehearsal, in which nobody is called", async () => {
   const id = await scenario.voiceCampaign();
   const { text } = await manager.get(`/console/campaigns/${id}/check`);

@@ -15,8 +15,9 @@ interface Hour {
 
 type Series = readonly ("messages" | "opened" | "clicked")[];
 
-const OF_MESSAGES: Series = ["messages", "opened", "clicked"];
-const OF_CALLS: Series = ["messages"];
+/** Nobody tells of the opening of a text or a call. */
+const seriesOf = (channel: unknown): Series =>
+  channel === "sms" || channel === "voice" ? ["messages"] : ["messages", "opened", "clicked"];
 
 const HOUR_MS = 3_600_000;
 const HEIGHT = 100;
@@ -30,8 +31,8 @@ export async function hoursPage(desk: Desk): Promise<Response> {
   ]);
   const part = "/console/campaigns";
   const { timezone } = desk.property;
-  const isCalls = campaign.channel === "voice";
-  const content = html`<div id="hours">${hours.length === 0 ? html`<div class="empty"><p>${say().report.nothingHasGoneOutYet} ${campaign.status === "draft" ? html`<a href="${part}/${id}?check=yes">${say().campaigns.seeWhoGetsAndSend}</a>` : html`<a href="${part}/${id}">${say().campaigns.seeTheCampaign}</a>`}</p></div>` : html`${chart(hours, isCalls, timezone)}${table(hours, isCalls, timezone)}`}<p class="soft">${say().report.countedAt(timeOf(as_of, timezone))}</p></div>`;
+  const shown = { series: seriesOf(campaign.channel), isCalls: campaign.channel === "voice", timezone };
+  const content = html`<div id="hours">${hours.length === 0 ? html`<div class="empty"><p>${say().report.nothingHasGoneOutYet} ${campaign.status === "draft" ? html`<a href="${part}/${id}?check=yes">${say().campaigns.seeWhoGetsAndSend}</a>` : html`<a href="${part}/${id}">${say().campaigns.seeTheCampaign}</a>`}</p></div>` : html`${chart(hours, shown)}${table(hours, shown)}`}<p class="soft">${say().report.countedAt(timeOf(as_of, timezone))}</p></div>`;
   return consolePage(desk, {
     part,
     above: { path: `${part}/${id}`, name: String(campaign.name) },
@@ -40,9 +41,14 @@ export async function hoursPage(desk: Desk): Promise<Response> {
   });
 }
 
+interface Shown {
+  series: Series;
+  isCalls: boolean;
+  timezone: string;
+}
+
 /** Columns side by side, an hour each, and the numbers in the table beneath. */
-function chart(hours: readonly Hour[], isCalls: boolean, timezone: string): Html {
-  const series = isCalls ? OF_CALLS : OF_MESSAGES;
+function chart(hours: readonly Hour[], { series, isCalls, timezone }: Shown): Html {
   const first = Date.parse(hours[0]!.at);
   const last = Date.parse(hours.at(-1)!.at);
   const slots = Math.max(6, Math.round((last - first) / HOUR_MS) + 1);
@@ -66,8 +72,7 @@ function chart(hours: readonly Hour[], isCalls: boolean, timezone: string): Html
   return html`<figure class="hours"><dl class="legend">${legend}</dl><p class="soft">${say().report.highest(count(most))}</p><svg class="chart" viewBox="0 0 1000 ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true">${lines}${bars}</svg><p class="axis"><span>${timeOf(hours[0]!.at, timezone)}</span><span>${timeOf(new Date(first + (slots - 1) * HOUR_MS).toISOString(), timezone)}</span></p></figure>`;
 }
 
-function table(hours: readonly Hour[], isCalls: boolean, timezone: string): Html {
-  const series = isCalls ? OF_CALLS : OF_MESSAGES;
+function table(hours: readonly Hour[], { series, isCalls, timezone }: Shown): Html {
   const rows = hours.map(
     (hour) =>
       html`<tr><th scope="row">${timeOf(hour.at, timezone)}</th>${series.map((name) => html`<td class="number">${count(hour[name])}</td>`)}</tr>`,
