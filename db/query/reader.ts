@@ -5,7 +5,7 @@ import { type KnownValues, knownValues, knownValuesSql } from "./known-values.ts
 import { newestOnly, ofMonthOf, ofMonths } from "./months.ts";
 import type { Query } from "./parse.ts";
 import type { ReadableTable } from "./readable-table.ts";
-import { objectText } from "./row-text.ts";
+import { objectWriter } from "./row-text.ts";
 import { afterSql, andVisible, columnSql, filtersSql, orderSql } from "./to-sql.ts";
 import { fitValue } from "./values.ts";
 
@@ -69,59 +69,51 @@ const COUNTED = 1000;
 /** Common page sizes. Each has a statement of its own. */
 const USUAL_LIMITS = new Set([10, 20, 25, 50, 100]);
 
+export interface ReaderOptions {
+  /** Signs the cursors. Without one they last as long as the process. */
+  cursorKey?: Buffer;
+  /** The tables are distributed over the nodes of a cluster. */
+  isCluster?: boolean;
+}
+
 /**
- * Reads any table of one property as JSON text, in one statement. It is exempt from row-level security, so each
- * statement starts from `tenantSql`; a request can only add predicates. `cursorKey` signs the cursors; without one
- * they last as long as the process.
+ * Reads any table of one property as JSON text. It is exempt from row-level security, so each statement starts from
+ * `tenantSql`; a request can only add predicates.
  */
-export function reader(db: { read: ReadRows }, cursorKey = randomBytes(32)): Reader {
-  const planned = async (property: string, readable: ReadableTable, query: Query): Promise<number> => {
-    const [row] = await db.read(
-      sql`explain (format json) select from ${fittingSql(property, readable, query)}`,
-    );
-    const [explained] = JSON.parse(String(row![0])) as [Explained];
-    return plannedRows(explained);
-  };
+export function reader(
+  db: { read: ReadRows },
+  { cursorKey = randomBytes(32), isCluster = false }: ReaderOptions = {},
+): Reader {
+  const pageOf = pager(db.read, { cursorKey, isCluster });
+  const totalOf = counter(db.read);
   return {
     list: async (property, readable, query, { count } = {}) => {
       const after = query.cursor ? readCursor(cursorKey, readable, query.order, query.cursor) : null;
-      const short = count === undefined && isShort(query);
-      const pageOf = async (asked: Query): Promise<Page> => {
-        const [row] = await db.read(listSql(property, readable, asked, { count, after, short }), { short });
-        if (!row) throw new Error("an aggregate gave no row");
-        const [body, rows, last, total] = row;
-        const counted = Number(total ?? 0);
-        const guessed = count === "planned" || (count === "estimated" && counted > COUNTED);
-        return {
-          body: String(body ?? "[]"),
-          rows: Number(rows),
-          ...(count && {
-            total: guessed ? Math.max(counted, await planned(property, readable, query)) : counted,
-          }),
-          ...(typeof last === "string" && {
-            nextCursor: writeCursor(cursorKey, readable, query.order, JSON.parse(last)),
-          }),
-        };
-      };
+      const options = { after, short: count === undefined && isShort(query) };
       const { monthly } = readable;
       const newest = monthly && count === undefined ? newestOnly(monthly, query, after) : null;
       if (newest) {
-        const page = await pageOf({ ...query, where: [...query.where, newest] });
+        const page = await pageOf(property, readable, { ...query, where: [...query.where, newest] }, options);
         const isFull = query.cursor === undefined ? page.rows === query.limit : page.nextCursor !== undefined;
         if (isFull) return page;
       }
-      return pageOf(query);
+      const [page, total = 0] = await Promise.all([
+        pageOf(property, readable, query, options),
+        ...(count ? [totalOf(property, readable, query, count)] : []),
+      ]);
+      // The rows may be newer than their count.
+      const least = page.rows > 0 ? query.offset + page.rows : 0;
+      return count ? { ...page, total: Math.max(total, least) } : page;
     },
     get: async (property, readable, id, select = null) => {
       const fitted = fitValue("id", "uuid", id);
       const names = selected(readable, select);
       const [row] = await db.read(
-        sql`select json_build_array(${join(names.map((name) => columnSql(readable, name)))})
-          from ${tenantSql(property, readable)}
+        sql`select ${valuesSql(readable, names)} from ${tenantSql(property, readable)}
             and "id" = ${fitted}::uuid${readable.monthly ? ofMonthOf(fitted) : NOTHING}`,
         { short: true },
       );
-      return row ? objectText(names, String(row[0])) : null;
+      return row ? objectWriter(names)(String(row[0])) : null;
     },
     values: async (property, readable, column) => {
       const name = columnSql(readable, column);
@@ -130,7 +122,59 @@ export function reader(db: { read: ReadRows }, cursorKey = randomBytes(32)): Rea
       return knownValues(rows.map(([known, looked]) => [known, looked]));
     },
     of: (caller) =>
-      reader({ read: (statement, options) => db.read(statement, { ...options, caller }) }, cursorKey),
+      reader(
+        { read: (statement, options) => db.read(statement, { ...options, caller }) },
+        { cursorKey, isCluster },
+      ),
+  };
+}
+
+/**
+ * One PostgreSQL writes a page whole, which spares the service the names. That is a query inside a query, and a cluster
+ * has no short way for one: there, and where each row has its cursor's values, each row comes by itself.
+ */
+function pager(read: ReadRows, { cursorKey, isCluster }: Required<ReaderOptions>) {
+  return async (
+    property: string,
+    readable: ReadableTable,
+    query: Query,
+    { after, short }: PageOptions,
+  ): Promise<Page> => {
+    const names = selected(readable, query.select);
+    const pageWith = (what: Fragment) => pageSql(what, property, readable, query, { after, short });
+    if (query.cursor === undefined && !isCluster) {
+      const columns = join(names.map((name) => sql`${columnSql(readable, name)} as ${identifier(name)}`));
+      const [page] = await read(sql`select json_agg(t), count(*) from (${pageWith(columns)}) t`, { short });
+      return { body: String(page![0] ?? "[]"), rows: Number(page![1]) };
+    }
+    const keys = join(query.order.map(({ column }) => sql`${columnSql(readable, column)}::text`));
+    const values = valuesSql(readable, names);
+    const what = query.cursor === undefined ? values : sql`${values}, json_build_array(${keys})`;
+    const found = await read(pageWith(what), { short });
+    const rows = found.slice(0, query.limit);
+    const written = objectWriter(names);
+    const body = `[${rows.map(([row]) => written(String(row))).join(",")}]`;
+    const last = found.length > query.limit ? rows.at(-1) : undefined;
+    if (!last) return { body, rows: rows.length };
+    const position = JSON.parse(String(last[1])) as (string | null)[];
+    return { body, rows: rows.length, nextCursor: writeCursor(cursorKey, readable, query.order, position) };
+  };
+}
+
+function counter(read: ReadRows) {
+  const planned = async (fitting: Fragment): Promise<number> => {
+    const [row] = await read(sql`explain (format json) select from ${fitting}`);
+    const [explained] = JSON.parse(String(row![0])) as [Explained];
+    return plannedRows(explained);
+  };
+  return async (property: string, readable: ReadableTable, query: Query, count: Count): Promise<number> => {
+    const fitting = fittingSql(property, readable, query);
+    if (count === "planned") return planned(fitting);
+    const few = sql`(select from ${fitting} limit ${raw(String(COUNTED + 1))}) few`;
+    const [row] = await read(sql`select count(*) from ${count === "exact" ? fitting : few}`);
+    const counted = Number(row![0]);
+    if (count === "exact" || counted <= COUNTED) return counted;
+    return Math.max(counted, await planned(fitting));
   };
 }
 
@@ -177,73 +221,37 @@ function fittingSql(
   return sql`${tenantSql(property, readable)}${months} and ${filtersSql(readable, query.where)}`;
 }
 
-interface ListOptions {
-  count: Count | undefined;
+interface PageOptions {
   /** The order's values in the last row, in keyset paging after the first page. */
   after: (string | null)[] | null;
   short: boolean;
 }
 
-/** Answers the page, its row count, and on request the last row's cursor values and the total. */
-function listSql(
-  property: string,
-  readable: ReadableTable,
-  query: Query,
-  { count, after: values, short }: ListOptions,
-): Fragment {
-  const fitting = fittingSql(property, readable, query);
-  const following = fittingSql(property, readable, query, values);
-  const columns = columnsSql(readable, query.select);
-  const total = totalSql(fitting, count);
-  const limit = short ? raw(String(query.limit)) : cast(query.limit, "int");
-  if (query.cursor === undefined) {
-    return sql`select json_agg(t), count(*), null${total}
-      from (select ${columns} ${pageSql(property, readable, query, fitting, limit)}) t`;
-  }
-  // One row more than the limit shows whether there is a next page; it is not answered.
-  const after = values === null ? raw("") : sql` and ${afterSql(readable, query.order, values)}`;
-  const order = orderSql(readable, query.order);
-  const keys = join(query.order.map(({ column }) => sql`${columnSql(readable, column)}::text`));
-  const given = join(selected(readable, query.select).map((name) => sql`p.${identifier(name)}`));
-  return sql`select json_agg(t) filter (where row_no <= ${limit}), count(*) filter (where row_no <= ${limit}),
-      case when count(*) > ${limit} then max(key) filter (where row_no = ${limit}) end${total}
-    from (
-      select t, p."cursor key" as key, row_number() over () as row_no
-      from (select ${columns}, json_build_array(${keys})::text as "cursor key"
-          from ${following}${after} order by ${order} limit ${limit} + 1) p
-        cross join lateral (select ${given}) t
-    ) numbered`;
-}
-
-function totalSql(fitting: Fragment, count: Count | undefined): Fragment {
-  if (count === undefined || count === "planned") return raw("");
-  const counted =
-    count === "exact" ? fitting : sql`(select from ${fitting} limit ${raw(String(COUNTED + 1))}) few`;
-  return sql`, (select count(*) from ${counted})`;
-}
-
+/** The rows of a page. In keyset paging one row more than the limit shows whether there is a next page. */
 function pageSql(
+  what: Fragment,
   property: string,
   readable: ReadableTable,
   query: Query,
-  fitting: Fragment,
-  limit: Fragment,
+  { after, short }: PageOptions,
 ): Fragment {
-  const sorted = sql`order by ${orderSql(readable, query.order)}`;
-  const offset = query.offset === 0 ? raw("") : sql` offset ${query.offset}::int`;
-  const page = sql`${sorted} limit ${limit}${offset}`;
-  if (query.offset < DEEP_OFFSET) return sql`from ${fitting} ${page}`;
-  return sql`from ${tenantSql(property, readable)} and "id" = any(array(select "id" from ${fitting} ${page})) ${sorted}`;
+  const fitting = fittingSql(property, readable, query, after);
+  const most = query.cursor === undefined ? query.limit : query.limit + 1;
+  const order = sql`order by ${orderSql(readable, query.order)}`;
+  const page = sql`${order} limit ${short ? raw(String(most)) : cast(most, "int")}`;
+  if (query.cursor !== undefined) {
+    const following = after === null ? NOTHING : sql` and ${afterSql(readable, query.order, after)}`;
+    return sql`select ${what} from ${fitting}${following} ${page}`;
+  }
+  if (query.offset === 0) return sql`select ${what} from ${fitting} ${page}`;
+  const skipping = sql`${fitting} ${page} offset ${query.offset}::int`;
+  if (query.offset < DEEP_OFFSET) return sql`select ${what} from ${skipping}`;
+  return sql`select ${what} from ${tenantSql(property, readable)}
+    and "id" = any(array(select "id" from ${skipping})) ${order}`;
 }
 
-function columnsSql(readable: ReadableTable, select: string[] | null): Fragment {
-  return join(
-    selected(readable, select).map((name) =>
-      readable.columns[name]?.sql
-        ? sql`${columnSql(readable, name)} as ${identifier(name)}`
-        : identifier(name),
-    ),
-  );
+function valuesSql(readable: ReadableTable, names: string[]): Fragment {
+  return sql`json_build_array(${join(names.map((name) => columnSql(readable, name)))})`;
 }
 
 /** The columns in the table's own order, to limit the number of distinct statements. */

@@ -1,5 +1,4 @@
 const QUOTE = 34;
-const COMMA = 44;
 const BACKSLASH = 92;
 const OPENING_BRACKET = 91;
 const CLOSING_BRACKET = 93;
@@ -7,29 +6,45 @@ const OPENING_BRACE = 123;
 const CLOSING_BRACE = 125;
 
 /**
- * A row as a JSON object, from its values as `json_build_array` writes them: the text of each stays PostgreSQL's own,
+ * Makes a row's JSON object of its values as `json_build_array` writes them: the text of each stays PostgreSQL's own,
  * so no number loses digits. `row_to_json` of a table's columns would be a query inside the statement, for which a
  * cluster has no short way.
  */
-export function objectText(names: readonly string[], values: string): string {
-  const end = values.length - 1;
-  let text = "";
-  let column = 0;
-  let from = 1;
+export function objectWriter(names: readonly string[]): (values: string) => string {
+  const heads = names.map((name, index) => `${index === 0 ? "{" : ","}"${name}":`);
+  return (values) => {
+    let text = "";
+    let from = 1;
+    for (const head of heads) {
+      const end = endOf(values, from);
+      text += head + values.slice(from, end);
+      // A comma and a space follow.
+      from = end + 2;
+    }
+    return `${text}}`;
+  };
+}
+
+/** The end of the value that begins at `start`. */
+function endOf(text: string, start: number): number {
+  const code = text.charCodeAt(start);
+  if (code === QUOTE) return closingQuote(text, start) + 1;
+  if (code === OPENING_BRACKET || code === OPENING_BRACE) return endOfNested(text, start);
+  const comma = text.indexOf(",", start);
+  return comma === -1 ? text.length - 1 : comma;
+}
+
+function endOfNested(text: string, start: number): number {
   let depth = 0;
-  const item = (to: number) => `${column === 0 ? "{" : ","}"${names[column++]}":${values.slice(from, to)}`;
-  for (let at = 1; at < end; at++) {
-    const code = values.charCodeAt(at);
-    if (code === QUOTE) at = closingQuote(values, at);
+  let at = start;
+  do {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = closingQuote(text, at);
     else if (code === OPENING_BRACKET || code === OPENING_BRACE) depth++;
     else if (code === CLOSING_BRACKET || code === CLOSING_BRACE) depth--;
-    else if (code === COMMA && depth === 0) {
-      text += item(at);
-      // A space follows.
-      from = at + 2;
-    }
-  }
-  return `${text}${item(end)}}`;
+    at++;
+  } while (depth > 0);
+  return at;
 }
 
 function closingQuote(text: string, opening: number): number {

@@ -6,11 +6,17 @@ const IS_BARRED = raw(
   "d.deleted_at is not null and d.merged_into is null and d.status in ('banned', 'deceased')",
 );
 
+/** The statuses that only people lift. */
+export type BarredStatus = "banned" | "deceased";
+
+/** Over `players d`: such a record that had this player_id. */
+export function isBarred({ property }: Pick<Tenant, "property">, playerId: Fragment): Fragment {
+  return sql`d.property_id = ${property.id}::uuid and d.player_id = ${playerId} and ${IS_BARRED}`;
+}
+
 /** The status of a deleted record with this player_id, which only people lift: as SQL. */
-export function barOf({ property }: Pick<Tenant, "property">, playerId: Fragment): Fragment {
-  return sql`
-    select max(d.status) as status from players d
-    where d.property_id = ${property.id}::uuid and d.player_id = ${playerId} and ${IS_BARRED}`;
+export function barOf(tenant: Pick<Tenant, "property">, playerId: Fragment): Fragment {
+  return sql`select max(d.status) as status from players d where ${isBarred(tenant, playerId)}`;
 }
 
 /** Whether the property has such records at all: as SQL. */
@@ -26,5 +32,5 @@ export async function liftDeletedBars(
 ): Promise<void> {
   await transaction`${sql`
     update players d set status = ${status}::text
-    where d.property_id = ${property.id}::uuid and d.player_id = ${playerId}::text and ${IS_BARRED}`}`;
+    where ${isBarred({ property }, sql`${playerId}::text`)}`}`;
 }

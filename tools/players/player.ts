@@ -1,8 +1,8 @@
-import { cast, type Fragment, sql } from "#db/sql.ts";
+import { cast, type Fragment, join, sql } from "#db/sql.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
-import { barOf } from "#tools/people/bars.ts";
+import { type BarredStatus, isBarred } from "#tools/people/bars.ts";
 import { identityHash } from "#tools/people/identity.ts";
 import { FREE_STATUSES, type PlayerStatus } from "#tools/people/statuses.ts";
 
@@ -42,6 +42,11 @@ interface ListMatches {
   excluded: boolean;
 }
 
+interface Match {
+  what: "merged" | "barred" | "erased" | "self_excluded";
+  value: string | null;
+}
+
 /**
  * Checks new values against the property's lists. `current` keeps an address that an erasure of another player has
  * barred; no other player can get it.
@@ -51,14 +56,13 @@ export async function matchLists(
   values: PlayerValues,
   current: PlayerValues | null = null,
 ): Promise<ListMatches> {
-  const [row] = await context.sql<ListMatches[]>`${listMatches(context, values, current)}`;
-  return row!;
+  return listMatchesOf(await matches(context, listMatches(context, values, current)));
 }
 
 interface PersonMatches extends ListMatches {
   merged_into: string | null;
   /** The status of a deleted record with this player_id, which only people lift. */
-  barred: "banned" | "deceased" | null;
+  barred: BarredStatus | null;
 }
 
 /** As `matchLists`, with the records that had this player_id, in one statement. */
@@ -68,32 +72,58 @@ export async function matchPerson(
   values: PlayerValues,
   current: PlayerValues | null,
 ): Promise<PersonMatches> {
-  const merged = sql`
-    select merged_into from players
-    where property_id = ${context.property.id} and player_id = ${playerId ?? null}::text and merged_into is not null
-    limit 1`;
-  const [row] = await context.sql<PersonMatches[]>`
-    select (${merged}) as merged_into, (${barOf(context, cast(playerId ?? null, "text"))}) as barred, l.erased, l.excluded
-    from (${listMatches(context, values, current)}) l`;
-  return row!;
+  const records = playerId === undefined ? [] : recordMatches(context, playerId);
+  const found = await matches(context, [...records, ...listMatches(context, values, current)]);
+  const barred = found.filter(({ what }) => what === "barred").map(({ value }) => value as BarredStatus);
+  return {
+    merged_into: found.find(({ what }) => what === "merged")?.value ?? null,
+    barred: barred.includes("deceased") ? "deceased" : (barred[0] ?? null),
+    ...listMatchesOf(found),
+  };
 }
 
-function listMatches({ property }: Context, values: PlayerValues, current: PlayerValues | null): Fragment {
+/** The rows of all queries. A cluster plans a query inside another one by itself, on two nodes, for each call. */
+async function matches({ sql: transaction }: Context, queries: Fragment[]): Promise<Match[]> {
+  if (queries.length === 0) return [];
+  return transaction<Match[]>`${join(queries, " union all ")}`;
+}
+
+function listMatchesOf(found: Match[]): ListMatches {
+  return {
+    erased: found.some(({ what }) => what === "erased"),
+    excluded: found.some(({ what }) => what === "self_excluded"),
+  };
+}
+
+function recordMatches({ property }: Context, playerId: string): Fragment[] {
+  const merged = sql`
+    select 'merged' as what, m.merged_into::text as value from players m
+    where m.property_id = ${property.id} and m.player_id = ${playerId}::text and m.merged_into is not null`;
+  const barred = sql`
+    select 'barred' as what, d.status as value from players d
+    where ${isBarred({ property }, cast(playerId, "text"))}`;
+  return [merged, barred];
+}
+
+/** Of the addresses and the name that there are. */
+function listMatches({ property }: Context, values: PlayerValues, current: PlayerValues | null): Fragment[] {
   const isNew = (name: "email" | "phone") => current === null || values[name] !== current[name];
   // One equality for each address: row-level security lets `in` use no index.
   const listed = (hash: unknown, isNewToIt: boolean) => sql`
-    select reason from suppressions
-    where property_id = ${property.id} and address_hash = ${hash ?? null}::bytea and lifted_at is null
+    select reason as what, null::text as value from suppressions
+    where property_id = ${property.id} and address_hash = ${hash}::bytea and lifted_at is null
       and (reason = 'erased' and ${isNewToIt}::boolean
         or reason = 'self_excluded' and (expires_at is null or expires_at > now()))`;
-  const excludedByName = sql`
-    select from self_exclusions x
-    where x.property_id = ${property.id} and x.identity_hash = ${identityHash(property.pepper, values)}::bytea
-      and x.starts_at <= now() and (x.ends_at is null or x.ends_at > now())`;
-  return sql`
-    select coalesce(bool_or(s.reason = 'erased'), false) as erased,
-      coalesce(bool_or(s.reason = 'self_excluded'), false) or exists (${excludedByName}) as excluded
-    from (${listed(values.email_hash, isNew("email"))} union all ${listed(values.phone_hash, isNew("phone"))}) s`;
+  const excluded = (hash: Buffer) => sql`
+    select 'self_excluded' as what, null::text as value from self_exclusions
+    where property_id = ${property.id} and identity_hash = ${hash}::bytea
+      and starts_at <= now() and (ends_at is null or ends_at > now())`;
+  const name = identityHash(property.pepper, values);
+  return [
+    ...(values.email_hash ? [listed(values.email_hash, isNew("email"))] : []),
+    ...(values.phone_hash ? [listed(values.phone_hash, isNew("phone"))] : []),
+    ...(name ? [excluded(name)] : []),
+  ];
 }
 
 /** Refuses to set or leave a status that only functions change. */

@@ -30,6 +30,9 @@ export async function openService(options: {
     (each) => each.close(),
   );
   const hold = await enterInstallation(pool, config);
+  const [cluster] = await pool.asSystem(
+    (sql) => sql<[{ isCluster: boolean }]>`select is_distributed() as "isCluster"`,
+  );
   const directory = opened.adopt(await openDirectory(pool, log), (each) => each.close());
   const db = directory.forgetting();
   const sessions = await openSessions(db, directory, config);
@@ -38,7 +41,10 @@ export async function openService(options: {
   return {
     hold,
     db,
-    reader: reader(db, createHmac("sha256", config.appSecret).update("cursors").digest()),
+    reader: reader(db, {
+      cursorKey: createHmac("sha256", config.appSecret).update("cursors").digest(),
+      ...cluster,
+    }),
     directory,
     sessions,
     config,

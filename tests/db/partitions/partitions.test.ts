@@ -107,7 +107,7 @@ describe("a list of a table with two years of months", () => {
           return db.read(statement, options);
         },
       },
-      cursorKey,
+      { cursorKey },
     );
   /** The partitions that a list's statements read, statement by statement. */
   const reading = async (query: string, limit = 5) => {

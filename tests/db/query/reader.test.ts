@@ -125,6 +125,32 @@ describe("a list", () => {
   });
 });
 
+test("pages of a cluster are those of one PostgreSQL, by statements without a query inside", async () => {
+  const texts: string[] = [];
+  const watched: Pick<Database, "read"> = {
+    read: (statement, options) => {
+      texts.push(numbered(statement).text);
+      return database.db.read(statement, options);
+    },
+  };
+  const cluster = reader(watched, { isCluster: true });
+  for (const query of [
+    "",
+    "limit=0",
+    "offset=29",
+    "select=tags,is_vip",
+    "tier.eq=Gold&order=adt.desc&limit=1",
+  ]) {
+    const asked = parseQuery(readable, new URLSearchParams(query));
+    const { body, rows } = await cluster.list(PROPERTY, readable, asked);
+    const page = await list(query);
+    expect(rows).toBe(page.rows);
+    expect(JSON.parse(body)).toEqual(JSON.parse(page.body));
+  }
+  expect(texts).toHaveLength(5);
+  for (const text of texts) expect(text.match(/\bselect\b/g)).toHaveLength(1);
+});
+
 describe("one record", () => {
   test("is found by its id, with the chosen columns", async () => {
     const ann = JSON.parse((await read.get(PROPERTY, readable, idOf("ann"))) ?? "");

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
-import { objectText } from "#db/query/row-text.ts";
+import { objectWriter } from "#db/query/row-text.ts";
 import { sql } from "#db/sql.ts";
 import { testDatabase } from "../../support/database.ts";
 
@@ -26,10 +26,10 @@ test("a row is the object that row_to_json makes of it", async () => {
     select row_to_json(r), json_build_array(a, b, c, d)
     from json_to_recordset(${storable}::text::json) r(a text, b jsonb, c text[], d double precision)`);
   expect(found).toHaveLength(400);
-  for (const [object, values] of found)
-    expect(objectText(["a", "b", "c", "d"], String(values))).toBe(String(object));
+  const write = objectWriter(["a", "b", "c", "d"]);
+  for (const [object, values] of found) expect(write(String(values))).toBe(String(object));
 });
 
 test("a number keeps its digits", () => {
-  expect(objectText(["id"], "[9007199254740993]")).toBe('{"id":9007199254740993}');
+  expect(objectWriter(["id"])("[9007199254740993]")).toBe('{"id":9007199254740993}');
 });

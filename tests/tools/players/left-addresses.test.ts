@@ -87,6 +87,22 @@ describe.each(["banned", "deceased", "vip_hold"])("a record that is %s", (status
   });
 });
 
+test("a player_id that banned and deceased people had means the deceased", async () => {
+  const [first, second] = [await newPlayer(), await newPlayer()];
+  for (const [{ id }, status] of [[first, "deceased"] as const, [second, "banned"] as const]) {
+    expect((await set(id, status)).status).toBe(200);
+    await service.request("DELETE", `/api/players/${id}`);
+  }
+  const { db } = service.internals;
+  const { player_id } = first;
+  await db.asProperty(
+    service.tenant.id,
+    (sql) =>
+      sql`update players set player_id = ${player_id} where property_id = ${service.tenant.id} and id = ${second.id}`,
+  );
+  expect((await newPlayer({ player_id })).status).toBe("deceased");
+});
+
 test("an address that no bar was on is free when its record lets go of it", async () => {
   const player = await newPlayer();
   await service.request("DELETE", `/api/players/${player.id}`);
