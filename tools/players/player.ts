@@ -2,7 +2,7 @@ import { cast, type Fragment, sql } from "#db/sql.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
-import { barOf } from "#tools/people/bars.ts";
+import { barOf, type KeptByNumber } from "#tools/people/bars.ts";
 import { identityHash } from "#tools/people/identity.ts";
 import { FREE_STATUSES, type PlayerStatus } from "#tools/people/statuses.ts";
 
@@ -57,8 +57,8 @@ export async function matchLists(
 
 interface PersonMatches extends ListMatches {
   merged_into: string | null;
-  /** The status of a deleted record with this player_id, which only people lift. */
-  barred: "banned" | "deceased" | null;
+  /** The status that a deleted record keeps for this player_id. */
+  barred: KeptByNumber | null;
 }
 
 /** As `matchLists`, with the records that had this player_id, in one statement. */
