@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { CATALOG } from "#tools/catalog.ts";
+import { onceOverMcp } from "../../../support/operation-calls.ts";
 import { startService, type TestService } from "../../../support/service.ts";
 
 let service: TestService;
@@ -89,4 +91,26 @@ test("the allowed who wait are counted by reason, with the first and last time",
     { frequency_capped: { count: 2, first_at: expect.any(String), last_at: expect.any(String) } },
   ]);
   expect(Date.parse(deferred.frequency_capped.first_at)).toBeGreaterThan(Date.now());
+});
+
+test("players who share an address wait as one, as they get one message", async () => {
+  const property = await openProperty();
+  const rule = { max_sends: 1, channel: "email", window_unit: "day" };
+  await service.call("create_frequency_rule", rule, property);
+  const mail = { channel: "email", subject: "Hi", body_text: "Hello", audience: "all" };
+  const { id: campaignId } = await service.call("create_campaign", { name: "First", ...mail }, property);
+  await service.call("send_campaign", { campaignId, propertyId: property }, property);
+  await service.idle();
+  const [twin] = await service.call("list_players", { filters: { "email.eq": "w2@example.com" } }, property);
+  await service.call("update_player", { id: twin.id, email: "w1@example.com" }, property);
+  const told = await preflightOf({}, property);
+  expect([told.allowed, told.deferred.frequency_capped.count]).toEqual([1, 1]);
+  const reach = await service.call("segment_reach", { propertyId: property, channel: "email" }, property);
+  expect([reach.allowed, reach.waiting]).toEqual([1, 1]);
+  const agent = await service.call("create_api_key", { property_id: property, name: "agent" });
+  const { id } = await service.call("create_campaign", { name: "Second", ...mail }, property);
+  const send = CATALOG.operations.get("send_campaign")!;
+  const { data } = await onceOverMcp(service, send, { campaignId: id }, { "X-Api-Key": agent.api_key });
+  expect(data.message).toContain("It would reach 1 of 5 players.");
+  expect(data.message).toContain("0 of them at that time; 1 wait longer: frequency_capped 1.");
 });
