@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Context } from "#runtime/operation/context.ts";
+import { PLACES } from "#tools/people/places.ts";
 import { SHOWN_TEXTS, showsWebAddress } from "#tools/people/shown-texts.ts";
 import { playerWords } from "#tools/people/words.ts";
 import type { PlayerValues } from "./player.ts";
@@ -11,8 +12,6 @@ interface Changing {
   current: Player;
   values: PlayerValues;
 }
-
-const PLACES = ["timezone", "country", "state", "postal_code"] as const;
 
 /** The players of a day to whom an agent may give other texts unasked: messages that were approved show them. */
 const MOST_UNASKED = 25;

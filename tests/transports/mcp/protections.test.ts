@@ -144,7 +144,7 @@ const WEAKENING: [string, () => Promise<[string, Fields]>, RegExp][] = [
         { rows: [{ player_id, email: "a@example.com" }, { player_id: unique() }] },
       ];
     },
-    /go over those of 1 players who are there already/,
+    /go over those of 1 player who is there already/,
   ],
   [
     "an import that fills what is blank",
@@ -154,7 +154,7 @@ const WEAKENING: [string, () => Promise<[string, Fields]>, RegExp][] = [
       const rows = [{ player_id, timezone: "Asia/Tokyo" }];
       return ["create_import_job", { rows, on_conflict: "fill_blanks" }];
     },
-    /fill what is blank of 1 players who are there already/,
+    /fill what is blank of 1 player who is there already/,
   ],
   [
     "a minor who comes of age by a correction",
@@ -414,6 +414,52 @@ describe("what weakens a protection", () => {
     const theirs = { "X-Api-Key": null, Authorization: `Bearer ${token}`, "X-Property-Id": id };
     const told = await onceOverMcp(service, CATALOG.operations.get("get_property")!, {}, theirs);
     expect(told.data).toMatchObject({ code: "wrong_property" });
+  });
+});
+
+describe("a file over players who are there", () => {
+  const asked = async (rows: Fields[], more: Fields = {}) =>
+    (await agent("create_import_job", { rows, ...more })).data.message as string;
+
+  test("is asked about by each protection that it weakens, with how many", async () => {
+    const phone = anyPhone();
+    await make("create_dnc_entry", { phone });
+    const numbers = Array.from({ length: 5 }, unique);
+    const [held, young, listed, moved, placed] = numbers;
+    await make("create_player", { player_id: held, status: "vip_hold" });
+    await make("create_player", { player_id: young, birth_date: "2020-02-29" });
+    await make("create_player", { player_id: listed, phone });
+    for (const player_id of [moved, placed]) {
+      const id = await make("create_player", { player_id, email: `${unique()}@example.com` });
+      const evidence = { consentSource: "desk", consentText: "I agree" };
+      for (const channel of ["email", "sms"])
+        await scenario.call("consent_record", { playerId: id, channel, consentGiven: true, ...evidence });
+    }
+    const rows = [
+      { player_id: held, status: "active" },
+      { player_id: young, birth_date: "1980-01-01" },
+      { player_id: listed, phone: anyPhone() },
+      { player_id: moved, email: `${unique()}@example.org`, phone: anyPhone() },
+      { player_id: placed, timezone: "Pacific/Honolulu" },
+    ];
+    const message = await asked(rows);
+    expect(message).toContain("go over those of 5 players who are there already");
+    for (const words of [
+      "This lifts a bar. Players who leave vip_hold: 1.",
+      "This lifts a bar. Players who are old enough by another birth date: 1.",
+      "Players who let go of an address on a do-not-call list or among the suppressions: 1.",
+      "Players whose mail goes to another address, on the consent that they have given: 1.",
+      "Players whose texts and calls go to another phone, on the consent that they have given: 1.",
+      "Players whose quiet hours go by another place: 1.",
+    ])
+      expect(message).toContain(words);
+    const filled = await asked(rows, { on_conflict: "fill_blanks" });
+    expect(filled).not.toContain("lifts a bar");
+    expect(filled).not.toContain("mail goes to another address");
+    expect(filled).toContain("texts and calls go to another phone, on the consent that they have given: 1.");
+    expect(filled).toContain("Players whose quiet hours go by another place: 1.");
+    const harmless = await asked(numbers.map((player_id) => ({ player_id, adt: "12" })));
+    expect(harmless).not.toMatch(/lifts a bar|another address|another phone|another place/);
   });
 });
 
