@@ -113,8 +113,11 @@ async function handle(running: Running): Promise<Handled> {
   if (call.review === "weighed") await running.sql`savepoint untouched`;
   const rows = await choose?.(context);
   const inputs = rows ? rows.map(({ id }) => ({ ...running.inputs[0], id })) : running.inputs;
+  const behind = await operation.watch?.(context, inputs.flatMap(idsIn));
   const { results, audited } = await handleAll(running, context, inputs);
-  await operation.afterwards?.(context, [...inputs, ...results].flatMap(idsIn));
+  const changed = [...inputs, ...results].flatMap(idsIn);
+  await operation.afterwards?.(context, changed);
+  await behind?.(changed);
   const result = rows && operation.crud?.verb === "delete" ? rows : many || rows ? results : results[0];
   return { result, audited };
 }

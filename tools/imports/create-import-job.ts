@@ -8,6 +8,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { insert } from "#runtime/operation/rows.ts";
 import type { Row } from "#runtime/operation/table.ts";
+import { waitingCampaigns } from "#tools/campaigns/approval/watch-audiences.ts";
 import { customFields } from "#tools/custom-fields/values.ts";
 import { askBeforeImport } from "#tools/enrollments/ask.ts";
 import { statusUrl } from "#tools/jobs/async-job.ts";
@@ -68,7 +69,7 @@ export default tool({
     if (context.call.transport === "mcp" && !settings.dry_run) {
       const written = file && (await writtenRows(context, file, settings, customs));
       if (changesPlayers(settings)) {
-        askAbout(context, settings, written && (await countOverwritten(context, written, settings)));
+        await askAbout(context, settings, written && (await countOverwritten(context, written, settings)));
       }
       askAboutAddresses(context, written);
     }
@@ -89,12 +90,24 @@ function changesPlayers({ mode, on_conflict }: ImportParams): boolean {
 }
 
 /** Asks where players are changed; the file of a dry run may have been tried with other settings. */
-function askAbout({ ask }: Context, { on_conflict }: ImportParams, found: Overwritten | null): void {
+async function askAbout(
+  context: Context,
+  { on_conflict }: ImportParams,
+  found: Overwritten | null,
+): Promise<void> {
   if (found?.players === 0) return;
+  const names = (await waitingCampaigns(context)).map((name) => JSON.stringify(name));
+  const others = `The values may bring other players into what was approved and waits: ${names.join(", ")}.`;
   const whom = found?.players === 1 ? "1 player who is" : `${found?.players ?? "all its"} players who are`;
   const act = on_conflict === "overwrite" ? "go over those of" : "fill what is blank of";
   const sentence = `The file's values ${act} ${whom} there already (on_conflict ${on_conflict}). It cannot be undone.`;
-  ask?.({ sentences: () => [sentence, ...(found === null ? [UNREAD] : weakeningWords(found))] });
+  context.ask?.({
+    sentences: () => [
+      sentence,
+      ...(found === null ? [UNREAD] : weakeningWords(found)),
+      ...(names.length > 0 ? [others] : []),
+    ],
+  });
 }
 
 const UNREAD =

@@ -556,6 +556,36 @@ describe("what is asked about a person", () => {
     expect((await scenario.call("get_player", { id })).email).toBe(email);
   });
 
+  test.each([
+    ["delete_player", "id"],
+    ["data_deletion", "playerId"],
+  ])("is asked again where the record has another name by then: %s", async (name, field) => {
+    const id = await make("create_player", { player_id: unique(), first_name: "Test record" });
+    const { confirm_token } = (await agent(name, { [field]: id })).data;
+    await scenario.call("update_player", { id, first_name: "Ida" });
+    const again = (await agent(name, { [field]: id, confirm_token })).data;
+    expect(again).toMatchObject({ confirmation_required: true });
+    expect(again.message).toMatch(/It has changed since that preview.+"Ida"/s);
+    expect((await scenario.call("get_player", { id })).first_name).toBe("Ida");
+    const done = (await agent(name, { [field]: id, confirm_token: again.confirm_token })).data;
+    expect(done).toMatchObject({ success: true });
+  });
+
+  test("is how many become self-excluded, and that they stay so", async () => {
+    const person = { first_name: "Ed", last_name: unique(), birth_date: "1970-01-01" };
+    await make("create_player", { player_id: unique(), ...person });
+    const input = { ...person, ends_at: "2099-01-01T00:00:00Z" };
+    const asked = (await agent("create_self_exclusion", input)).data;
+    expect(asked.message).toContain("This bars the person from every channel. 1 record of a player becomes");
+    expect(asked.message).toContain(
+      "self_excluded, also after 2099-01-01T00:00:00Z. It cannot be taken back.",
+    );
+    await make("create_player", { player_id: unique(), ...person });
+    const again = (await agent("create_self_exclusion", { ...input, confirm_token: asked.confirm_token }))
+      .data;
+    expect(again.message).toContain("2 records of players become");
+  });
+
   test("is asked before a deleted player comes back", async () => {
     const playerId = await make("create_player", { player_id: `R-${unique()}`, first_name: "Ida" });
     await scenario.call("delete_player", { id: playerId });
