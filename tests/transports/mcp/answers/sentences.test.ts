@@ -101,3 +101,15 @@ test("what a campaign has to be corrected in stands in the question about it", a
   });
   expect(texts[0]).toMatch(/To be corrected first, subject: .*frist_name.*\. As it is, the campaign fails\./);
 });
+
+test("a filter takes numbers, yes and no, and nothing as JSON has them", async () => {
+  const { tenant, call } = service;
+  await call("create_player", { player_id: "F1", adt: 12.5 }, tenant.id);
+  const found = async (filters: object) =>
+    (await ask("list_players", { filters: { "player_id.eq": "F1", ...filters } })).data.rows.length;
+  expect(await found({ "adt.gt": 12, "legal_hold.eq": false, "last_visit_at.is": null })).toBe(1);
+  expect(await found({ "adt.in": [12.5, 13] })).toBe(1);
+  expect(await found({ "legal_hold.eq": true })).toBe(0);
+  const { texts } = await ask("list_players", { filters: { "tier.eq": null } });
+  expect(texts[0]).toContain('a missing value goes with is, such as {"tier.is": null}');
+});
