@@ -24,7 +24,6 @@ import {
   noEffects,
   type Run,
   type Running,
-  scopeOf,
   transactCall,
   Undone,
   without,
@@ -106,8 +105,7 @@ async function handle(running: Running): Promise<Handled> {
   const { operation, many, choose, call } = running;
   const context = contextOf(running);
   if (call.confirmation) {
-    const scope = scopeOf(call, running.property);
-    const { bound } = await useConfirmation(running.sql, scope, operation, call.confirmation);
+    const { bound } = await useConfirmation(running, call.confirmation);
     running.effects.confirmed = bound;
   }
   if (call.review === "weighed") await running.sql`savepoint untouched`;

@@ -571,6 +571,22 @@ describe("what is asked about a person", () => {
     expect(done).toMatchObject({ success: true });
   });
 
+  test("is confirmed by the credential that was shown it, and by no other", async () => {
+    const id = await make("create_player", {});
+    const { confirm_token } = (await agent("delete_player", { id })).data;
+    const other = await service.call("create_api_key", { property_id: scenario.id, name: "other" });
+    const operation = CATALOG.operations.get("delete_player")!;
+    const taken = await onceOverMcp(
+      service,
+      operation,
+      { id, confirm_token },
+      { "X-Api-Key": other.api_key },
+    );
+    expect(taken.data).toMatchObject({ code: "invalid" });
+    expect(JSON.stringify(taken.data)).toContain("of another property or credential");
+    expect((await agent("delete_player", { id, confirm_token })).data).toMatchObject({ success: true });
+  });
+
   test("is how many become self-excluded, and that they stay so", async () => {
     const person = { first_name: "Ed", last_name: unique(), birth_date: "1970-01-01" };
     await make("create_player", { player_id: unique(), ...person });
