@@ -10,6 +10,7 @@ import requestPasswordReset from "./auth/request-password-reset.ts";
 import rotateSigningKey from "./auth/rotate-signing-key.ts";
 import sendPasswordReset from "./auth/send-password-reset.job.ts";
 import { keepApprovals } from "./campaigns/approval/keep-approvals.ts";
+import { watchAudiences } from "./campaigns/approval/watch-audiences.ts";
 import campaignSends from "./campaigns/campaign-sends.table.ts";
 import campaigns from "./campaigns/campaigns.table.ts";
 import cancelCampaign from "./campaigns/cancel-campaign.ts";
@@ -169,6 +170,7 @@ export const CATALOG = catalog([
     name: "campaigns",
     title: "Campaigns and templates",
     afterShaping: keepApprovals,
+    watchMoving: watchAudiences,
     tables: [campaignSends, campaigns, templates],
     tools: [
       campaignHours,

@@ -1,7 +1,10 @@
 import { QueryError, type ReadableTable } from "./readable-table.ts";
 
+/** A value as JSON has it. Null goes with the operator `is` alone. */
+type Value = string | number | boolean | null;
+
 /** Filters by key: one value, or a list of values of which one is meant. */
-export type Filters = Readonly<Record<string, string | readonly string[]>>;
+export type Filters = Readonly<Record<string, Value | readonly Value[]>>;
 
 /** The operators for a list, by those for one value. */
 const ANY_OF: Readonly<Record<string, string>> = { in: "in", eq: "in", neq: "not.in" };
@@ -10,8 +13,24 @@ const OF_ARRAYS = new Set(["eq", "neq", "cs", "cd", "ov"]);
 /** Filters as the pairs of a query: a list in the query's own notation. Throws QueryError naming the key. */
 export function filterPairs(readable: ReadableTable, filters: Filters): [string, string][] {
   return Object.entries(filters).map(([key, value]) =>
-    typeof value === "string" ? [key, value] : listed(readable, key, value),
+    Array.isArray(value)
+      ? listed(
+          readable,
+          key,
+          value.map((one) => textOf(key, one)),
+        )
+      : [key, textOf(key, value as Value)],
   );
+}
+
+function textOf(key: string, value: Value): string {
+  if (value === null && !key.endsWith(".is")) {
+    throw new QueryError(
+      key,
+      `takes no null; a missing value goes with is, such as {"${key.split(".")[0]}.is": null}`,
+    );
+  }
+  return String(value);
 }
 
 function listed({ columns }: ReadableTable, key: string, values: readonly string[]): [string, string] {

@@ -8,7 +8,7 @@ import type { Property } from "#runtime/operation/property.ts";
 import { resolveProperty } from "./access.ts";
 import { findAnswer } from "./replay.ts";
 import type { Outcome, Service } from "./service.ts";
-import { keyedCall, scopeOf } from "./transaction.ts";
+import { keyedCall, type Running, scopeOf } from "./transaction.ts";
 
 /** A confirmation token, which is shown once, and its expiry. */
 export interface GivenToken {
@@ -31,7 +31,8 @@ interface Preview {
 
 const TOKEN_BYTES = 16;
 
-const idOf = (token: string) => hash("sha256", token, "buffer");
+/** A token is good for the credential that got it, and means nothing in any other's hands. */
+const idOf = (token: string, { actor }: Call) => hash("sha256", `${actor.id} ${token}`, "buffer");
 
 /** Whether agents must confirm calls here. The property or the key can switch that off. */
 export async function mustConfirm(agentCall: AgentCall): Promise<boolean> {
@@ -57,22 +58,27 @@ export async function recordedAnswer(agentCall: AgentCall): Promise<Outcome | nu
 export async function giveConfirmation(agentCall: AgentCall, preview: Preview): Promise<GivenToken> {
   const { service, operation, call } = agentCall;
   const property = await propertyOf(agentCall);
-  const store = (sql: Sql) => storePreview(sql, scopeOf(call, property), operation, preview);
+  const store = (sql: Sql) => storePreview(sql, call, { scope: scopeOf(call, property), operation, preview });
   const isTenants = operation.realm === "property";
   return isTenants ? service.db.asProperty(property!.id, store) : service.db.asSystem(store);
 }
 
+interface Stored {
+  scope: string;
+  operation: Operation;
+  preview: Preview;
+}
+
 async function storePreview(
   sql: Sql,
-  scope: string,
-  { name }: Operation,
-  { argumentsHash, bound }: Preview,
+  call: Call,
+  { scope, operation: { name }, preview: { argumentsHash, bound } }: Stored,
 ): Promise<GivenToken> {
   const token = randomBytes(TOKEN_BYTES).toString("base64url");
   const [row] = await sql<{ until: string }[]>`
     with given as (
       insert into agent_confirmations (property_id, id, tool, arguments_hash, bound)
-      values (${scope}, ${idOf(token)}, ${name}, ${argumentsHash}, ${bound})
+      values (${scope}, ${idOf(token, call)}, ${name}, ${argumentsHash}, ${bound})
       returning expires_at)
     select to_json(expires_at) #>> '{}' as until from given`;
   return { token, until: row!.until };
@@ -83,12 +89,11 @@ async function storePreview(
  * the state that the operation must find, or null. Throws `invalid`, naming the token's problem.
  */
 export async function useConfirmation(
-  sql: Sql,
-  scope: string,
-  operation: Operation,
+  { sql, operation, call, property }: Pick<Running, "sql" | "operation" | "call" | "property">,
   { token, argumentsHash }: Confirmation,
 ): Promise<{ bound: string | null }> {
-  const id = idOf(token);
+  const scope = scopeOf(call, property);
+  const id = idOf(token, call);
   // An operation that accepts another operation's token compares the shown state itself.
   const [used] = await sql<{ bound: string | null }[]>`
     update agent_confirmations set used_at = statement_timestamp()
@@ -111,7 +116,7 @@ interface StoredToken {
 
 function refusal({ name }: Operation, stored: StoredToken | undefined): string {
   if (!stored)
-    return "is not known here: it is mistyped, too old, or of another property. Call without it for a new preview";
+    return "is not known here: it is mistyped, too old, or of another property or credential. Call without it for a new preview";
   if (stored.used)
     return "has been used: the call that it confirmed is done. Call without it for a new preview";
   if (stored.expired) return "has expired after ten minutes. Call without it for a new preview";

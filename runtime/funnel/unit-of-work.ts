@@ -24,7 +24,6 @@ import {
   noEffects,
   type Run,
   type Running,
-  scopeOf,
   transactCall,
   Undone,
   without,
@@ -106,15 +105,17 @@ async function handle(running: Running): Promise<Handled> {
   const { operation, many, choose, call } = running;
   const context = contextOf(running);
   if (call.confirmation) {
-    const scope = scopeOf(call, running.property);
-    const { bound } = await useConfirmation(running.sql, scope, operation, call.confirmation);
+    const { bound } = await useConfirmation(running, call.confirmation);
     running.effects.confirmed = bound;
   }
   if (call.review === "weighed") await running.sql`savepoint untouched`;
   const rows = await choose?.(context);
   const inputs = rows ? rows.map(({ id }) => ({ ...running.inputs[0], id })) : running.inputs;
+  const behind = await operation.watch?.(context, inputs.flatMap(idsIn));
   const { results, audited } = await handleAll(running, context, inputs);
-  await operation.afterwards?.(context, [...inputs, ...results].flatMap(idsIn));
+  const changed = [...inputs, ...results].flatMap(idsIn);
+  await operation.afterwards?.(context, changed);
+  await behind?.(changed);
   const result = rows && operation.crud?.verb === "delete" ? rows : many || rows ? results : results[0];
   return { result, audited };
 }

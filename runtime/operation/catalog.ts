@@ -18,6 +18,8 @@ export interface Domain {
   afterShaping?: Afterwards;
   /** Runs behind each operation of the catalog that moves players. */
   afterMoving?: Afterwards;
+  /** Runs before each such operation, and answers what runs behind it. */
+  watchMoving?: NonNullable<Operation["watch"]>;
 }
 
 export interface Catalog {
@@ -42,6 +44,7 @@ export function catalog(
   const names = new Set<string>();
   const shaping = domains.flatMap(({ afterShaping }) => afterShaping ?? []);
   const moving = domains.flatMap(({ afterMoving }) => afterMoving ?? []);
+  const watching = domains.flatMap(({ watchMoving }) => watchMoving ?? []);
   for (const domain of domains) {
     once(names, "domain", domain.name);
     for (const table of domain.tables ?? []) add(tables, "table", table);
@@ -52,6 +55,7 @@ export function catalog(
       const hooks = [...(operation.shapesMessages ? shaping : []), ...(operation.movesPlayers ? moving : [])];
       const added = {
         ...(hooks.length > 0 && { afterwards: allOf(hooks) }),
+        ...(operation.movesPlayers && watching.length > 0 && { watch: watchedBy(watching) }),
         ...(operation.decides && { others: (name: string) => operations.get(name) }),
       };
       add(operations, "operation", { ...known, ...added });
@@ -65,6 +69,16 @@ export function catalog(
     }
   }
   return { domains, operations, domainOf, tables, jobs };
+}
+
+function watchedBy(watching: readonly NonNullable<Operation["watch"]>[]): NonNullable<Operation["watch"]> {
+  return async (context, ids) => {
+    const checks: ((ids: string[]) => Promise<void>)[] = [];
+    for (const watch of watching) checks.push(await watch(context, ids));
+    return async (changed) => {
+      for (const check of checks) await check(changed);
+    };
+  };
 }
 
 function allOf(hooks: readonly Afterwards[]): Afterwards {

@@ -142,7 +142,7 @@ function deleteOperation(table: Table): Operation {
     ...askingOf(table, "delete"),
     handler: async (context, { id: rowId }) => {
       const current = await lockRow(context, table, rowId);
-      context.ask?.({ state: rowId, sentences: () => removalOf(context, table, current) });
+      context.ask?.({ sentences: () => removalOf(context, table, current) });
       const change: Change = { verb: "delete", input: {}, current };
       const values = await table.beforeWrite?.(context, change);
       if (isVersioned(table)) checkUnchanged(context.call, current, undefined);

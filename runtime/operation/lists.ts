@@ -16,8 +16,9 @@ const COUNTS = ["exact", "planned", "estimated"] as const satisfies readonly Cou
 
 const FORM = 'must be by column and operator, such as {"tier.in": ["Gold"]}';
 
+const one = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 const filters = z
-  .record(z.string(), z.union([z.string(), z.array(z.string())], { error: FORM }), { error: FORM })
+  .record(z.string(), z.union([one, z.array(one)], { error: FORM }), { error: FORM })
   .describe(
     'By column and operator (eq neq gt gte lt lte like ilike in is ov): {"tier.in": ["Gold"], "email.ilike": "%@example.com"}.',
   );

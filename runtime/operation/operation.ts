@@ -55,6 +55,8 @@ export interface Operation {
   readonly shapesMessages: boolean;
   /** Rules over players read its records: `afterwards` asks before an agent's call moves a player in a journey. */
   readonly movesPlayers: boolean;
+  /** Runs once before the handlers, with the ids in the inputs, and answers what runs behind them. The catalog adds it. */
+  readonly watch?: (context: Context, ids: string[]) => Promise<(ids: string[]) => Promise<void>>;
   /** Runs once behind the handlers of a call, with the ids of its records and players. The catalog adds it. */
   readonly afterwards?: (context: Context, ids: string[]) => Promise<void>;
   /** The operation whose preview also confirms this one. This one's handler compares the shown state. */

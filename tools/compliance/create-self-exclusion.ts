@@ -61,16 +61,21 @@ export default tool({
       ...pick(given, ["program", "jurisdiction", "starts_at", "ends_at", "source", "external_ref"]),
     });
     const endsAt = given.ends_at ?? null;
-    context.ask?.({ state: JSON.stringify(given), sentences: () => exclusionWords(context, given) });
     const matched = ended ? [] : await applySelfExclusion(context, { ...person, endsAt });
+    context.ask?.({ sentences: () => exclusionWords(context, given, matched.length) });
     return { ...row, matched_players: matched };
   },
 });
 
-async function exclusionWords(context: Context, { player_id, ends_at }: Input): Promise<string[]> {
+async function exclusionWords(
+  context: Context,
+  { player_id, ends_at }: Input,
+  matched: number,
+): Promise<string[]> {
   const whom = player_id ? await playerWords(context, player_id) : "the person";
+  const records = matched === 1 ? "1 record of a player becomes" : `${matched} records of players become`;
   return [
-    `This bars ${whom} from every channel ${ends_at ? `until ${ends_at}` : "without an end"}. It cannot be taken back.`,
+    `This bars ${whom} from every channel. ${records} self_excluded${ends_at ? `, also after ${ends_at}` : ""}. It cannot be taken back.`,
   ];
 }
 

@@ -8,6 +8,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { insert } from "#runtime/operation/rows.ts";
 import type { Row } from "#runtime/operation/table.ts";
+import { waitingCampaigns } from "#tools/campaigns/approval/watch-audiences.ts";
 import { customFields } from "#tools/custom-fields/values.ts";
 import { askBeforeImport } from "#tools/enrollments/ask.ts";
 import { statusUrl } from "#tools/jobs/async-job.ts";
@@ -15,7 +16,7 @@ import { SHOWN_TEXTS, showsWebAddress } from "#tools/people/shown-texts.ts";
 import { askAboutList } from "#tools/segments/list-in-use.ts";
 import importJobs from "./import-jobs.table.ts";
 import { type ImportParams, ImportPlayers, params } from "./job/import-job.ts";
-import { countOverwritten, writtenRows } from "./overwritten.ts";
+import { countOverwritten, type Overwritten, writtenRows } from "./overwritten.ts";
 import { checkParams } from "./read/layout.ts";
 import type { Staged } from "./read/rows.ts";
 import { storeFile } from "./upload.ts";
@@ -68,7 +69,7 @@ export default tool({
     if (context.call.transport === "mcp" && !settings.dry_run) {
       const written = file && (await writtenRows(context, file, settings, customs));
       if (changesPlayers(settings)) {
-        askAbout(context, settings, written && (await countOverwritten(context, written)));
+        await askAbout(context, settings, written && (await countOverwritten(context, written, settings)));
       }
       askAboutAddresses(context, written);
     }
@@ -89,12 +90,44 @@ function changesPlayers({ mode, on_conflict }: ImportParams): boolean {
 }
 
 /** Asks where players are changed; the file of a dry run may have been tried with other settings. */
-function askAbout({ ask }: Context, { on_conflict }: ImportParams, count: number | null): void {
-  if (count === 0) return;
-  const whom = count === null ? "all players of it" : `${count} players`;
+async function askAbout(
+  context: Context,
+  { on_conflict }: ImportParams,
+  found: Overwritten | null,
+): Promise<void> {
+  if (found?.players === 0) return;
+  const names = (await waitingCampaigns(context)).map((name) => JSON.stringify(name));
+  const others = `The values may bring other players into what was approved and waits: ${names.join(", ")}.`;
+  const whom = found?.players === 1 ? "1 player who is" : `${found?.players ?? "all its"} players who are`;
   const act = on_conflict === "overwrite" ? "go over those of" : "fill what is blank of";
-  const sentence = `The file's values ${act} ${whom} who are there already (on_conflict ${on_conflict}). It cannot be undone.`;
-  ask?.({ sentences: () => [sentence] });
+  const sentence = `The file's values ${act} ${whom} there already (on_conflict ${on_conflict}). It cannot be undone.`;
+  context.ask?.({
+    sentences: () => [
+      sentence,
+      ...(found === null ? [UNREAD] : weakeningWords(found)),
+      ...(names.length > 0 ? [others] : []),
+    ],
+  });
+}
+
+const UNREAD =
+  "They may lift bars on messages, such as vip_hold, an age or a listed address, and move the messages and quiet hours of those who have agreed.";
+
+/** What the file weakens, as `update_player` says it for one player. */
+function weakeningWords({ holds, ages, listed, mails, phones, places }: Overwritten): string[] {
+  const consent = "on the consent that they have given";
+  const about: [count: number, words: string][] = [
+    [holds, "This lifts a bar. Players who leave vip_hold"],
+    [ages, "This lifts a bar. Players who are old enough by another birth date"],
+    [
+      listed,
+      "This lifts a bar. Players who let go of an address on a do-not-call list or among the suppressions",
+    ],
+    [mails, `Players whose mail goes to another address, ${consent}`],
+    [phones, `Players whose texts and calls go to another phone, ${consent}`],
+    [places, "Players whose quiet hours go by another place"],
+  ];
+  return about.flatMap(([count, words]) => (count > 0 ? [`${words}: ${count}.`] : []));
 }
 
 /** Asks about web addresses in texts that messages show; a file that was uploaded before is not read here. */

@@ -1,6 +1,8 @@
+import { type Fragment, join, raw, sql } from "#db/sql.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { CustomFields } from "#tools/custom-fields/values.ts";
+import { PLACES } from "#tools/people/places.ts";
 import { type ImportParams, MATCH_KEYS } from "./job/import-job.ts";
 import { records, survey } from "./read/csv.ts";
 import { decimalOf } from "./read/file-decimal.ts";
@@ -9,16 +11,64 @@ import { layoutOf } from "./read/layout.ts";
 import { rowReader, type Staged } from "./read/rows.ts";
 import { matches } from "./write/verdicts.ts";
 
-/** The number of players whose values the rows go over. */
-export async function countOverwritten(context: Context, rows: readonly Staged[]): Promise<number> {
-  const known = rows.map(({ row, matchOn, values: { player_id, email, phone } }) => ({
-    ...{ row, match_on: matchOn, player_id, email, phone },
-  }));
-  const [counted] = await context.sql<[{ count: number }]>`
-    select count(distinct p.id)::int as count
-    from jsonb_to_recordset(${known}::jsonb) as r(row int, match_on text, player_id text, email text, phone text)
-    cross join lateral (${matches(context, MATCH_KEYS, true)}) p`;
-  return counted.count;
+/** The players whose values the rows go over, and those of them whom a protection leaves by it. */
+export interface Overwritten {
+  players: number;
+  /** They leave vip_hold. */
+  holds: number;
+  /** They were too young, and are not by another birth date. */
+  ages: number;
+  /** They let go of an address on a do-not-call list or among the suppressions. */
+  listed: number;
+  /** Mail, or texts and calls, to them go to another address, on a consent that they have given. */
+  mails: number;
+  phones: number;
+  /** Their quiet hours go by another place. */
+  places: number;
+}
+
+export async function countOverwritten(
+  context: Context,
+  rows: readonly Staged[],
+  { on_conflict }: ImportParams,
+): Promise<Overwritten> {
+  const { property } = context;
+  const known = rows.map(({ row, matchOn, values }) => ({ ...values, row, match_on: matchOn, custom: null }));
+  const fills = on_conflict === "fill_blanks";
+  // As the import writes them.
+  const after = (name: string) => {
+    const [old, given] = [sql`q.${raw(name)}`, sql`r.${raw(name)}`];
+    return fills ? sql`coalesce(${old}, ${given})` : sql`coalesce(${given}, ${old})`;
+  };
+  const changes = (name: string) => sql`${after(name)} is distinct from q.${raw(name)}`;
+  const youngest = sql`((now() at time zone ${property.timezone}::text) - make_interval(years => ${property.min_age}::int))::date`;
+  const agreed = (...channels: string[]) =>
+    sql`exists (select from jsonb_each(q.consents) c where c.key = any(${channels}::text[]) and c.value = 'true')`;
+  const suppressed = (hash: Fragment) => sql`exists (
+    select from suppressions s where s.property_id = ${property.id}::uuid and s.address_hash = ${hash}
+      and s.lifted_at is null and (s.expires_at is null or s.expires_at > now()))`;
+  const called = sql`exists (
+    select from dnc_entries d where d.property_id = ${property.id}::uuid and d.phone_hash = q.phone_hash
+      and (d.expires_at is null or d.expires_at > now()))`;
+  const count = (condition: Fragment, name: keyof Overwritten) =>
+    sql`count(distinct p.id) filter (where ${condition})::int as ${raw(name)}`;
+  const [counted] = await context.sql<[Overwritten]>`
+    select ${sql`count(distinct p.id)::int as players,
+      ${count(sql`not ${fills}::boolean and q.status = 'vip_hold' and r.status <> 'vip_hold'`, "holds")},
+      ${count(sql`q.birth_date > ${youngest} and ${after("birth_date")} <= ${youngest}`, "ages")},
+      ${count(
+        sql`${changes("email")} and ${suppressed(sql`q.email_hash`)}
+          or ${changes("phone")} and (${suppressed(sql`q.phone_hash`)} or ${called})`,
+        "listed",
+      )},
+      ${count(sql`${changes("email")} and ${agreed("email")}`, "mails")},
+      ${count(sql`${changes("phone")} and ${agreed("sms", "voice")}`, "phones")},
+      ${count(sql`(${join(PLACES.map(changes), " or ")}) and ${agreed("email", "sms", "voice", "push")}`, "places")}`}
+    from jsonb_to_recordset(${known}::jsonb) as r(row int, match_on text, player_id text, email text, phone text,
+      status text, birth_date date, timezone text, country text, state text, postal_code text)
+    cross join lateral (${matches(context, MATCH_KEYS, true)}) p
+    join players q on q.property_id = ${property.id} and q.id = p.id`;
+  return counted;
 }
 
 /** The rows that a file would write; none of a file that cannot be read: its job says why. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
+import { maskedCell } from "#runtime/masking/values.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { customFields } from "#tools/custom-fields/values.ts";
@@ -46,7 +47,11 @@ export default tool({
     const customs = await customFields(context);
     const head = await fileHead(context, upload_id);
     const read = await headOf(head, form, customs);
-    return { ...upload, ...read, fields: fieldNames(customs) };
+    const columns = read.columns.map(({ name, field, examples }) => ({
+      ...{ name, field },
+      examples: context.call.masked ? examples.map((text) => maskedCell(text, field ?? name)) : examples,
+    }));
+    return { ...upload, ...read, columns, fields: fieldNames(customs) };
   },
 });
 

@@ -16,6 +16,7 @@ export default tool({
   effect: "create",
   core: true,
   access: "manager",
+  asks: true,
   realm: "system",
   property: "property_id",
   input: {
@@ -39,8 +40,11 @@ export default tool({
   }),
   faults: ["invalid"],
   secrets: ["api_key"],
-  async handler({ sql, property, call }, input) {
+  async handler({ sql, property, call, ask }, input) {
     refuseAgents(call, input.agent_confirmation);
+    const data = input.pii_masked ? "masked over MCP" : "whole";
+    const sentence = `The key ${JSON.stringify(input.name)} may ${input.scopes.join(" and ")} in ${JSON.stringify(property.name)} ${input.expires_at ? `until ${input.expires_at}` : "without an end"}. Its holder sees personal data ${data}, and acts at once over REST.`;
+    ask?.({ sentences: () => [sentence] });
     // By the database's clock, which also ends the key.
     const [given] = await sql<{ over: boolean | null }[]>`
       select ${input.expires_at}::timestamptz <= clock_timestamp() as over`;

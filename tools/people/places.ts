@@ -1,6 +1,9 @@
 import { isSupportedCountry } from "libphonenumber-js/min";
 import type { Form } from "#db/query/readable-table.ts";
 
+/** The columns by which a player's quiet hours go. */
+export const PLACES = ["timezone", "country", "state", "postal_code"] as const;
+
 /** The states of the countries whose hours differ by state: by code, as `player_region` of the database knows them. */
 const STATES = {
   US: {

@@ -2,7 +2,7 @@ import { cast, type Fragment, join, sql } from "#db/sql.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
-import { type BarredStatus, isBarred } from "#tools/people/bars.ts";
+import { isBarred, KEPT_BY_NUMBER, type KeptByNumber } from "#tools/people/bars.ts";
 import { identityHash } from "#tools/people/identity.ts";
 import { FREE_STATUSES, type PlayerStatus } from "#tools/people/statuses.ts";
 
@@ -61,8 +61,8 @@ export async function matchLists(
 
 interface PersonMatches extends ListMatches {
   merged_into: string | null;
-  /** The status of a deleted record with this player_id, which only people lift. */
-  barred: BarredStatus | null;
+  /** The status that a deleted record keeps for this player_id. */
+  barred: KeptByNumber | null;
 }
 
 /** As `matchLists`, with the records that had this player_id, in one statement. */
@@ -74,10 +74,10 @@ export async function matchPerson(
 ): Promise<PersonMatches> {
   const records = playerId === undefined ? [] : recordMatches(context, playerId);
   const found = await matches(context, [...records, ...listMatches(context, values, current)]);
-  const barred = found.filter(({ what }) => what === "barred").map(({ value }) => value as BarredStatus);
+  const barred = found.filter(({ what }) => what === "barred").map(({ value }) => value);
   return {
     merged_into: found.find(({ what }) => what === "merged")?.value ?? null,
-    barred: barred.includes("deceased") ? "deceased" : (barred[0] ?? null),
+    barred: KEPT_BY_NUMBER.findLast((status) => barred.includes(status)) ?? null,
     ...listMatchesOf(found),
   };
 }

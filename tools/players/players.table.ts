@@ -16,6 +16,7 @@ import customFields from "#tools/custom-fields/custom-fields.table.ts";
 import { formOfField, mergedCustom, unknownKey } from "#tools/custom-fields/values.ts";
 import { askAboutDates } from "#tools/enrollments/ask.ts";
 import { EMAIL_FORM, PHONE_FORM } from "#tools/people/address.ts";
+import { KEPT_BY_NUMBER } from "#tools/people/bars.ts";
 import { sharedPlayerWriteLock } from "#tools/people/locks.ts";
 import {
   COUNTRY_FORM,
@@ -252,10 +253,10 @@ async function checkPerson(
   }
 }
 
-/** The number of a banned player means that person: with another number a new record would be none of theirs. */
+/** The number of a barred player means that person: with another number a new record would be none of theirs. */
 function checkNumber({ call }: Context, playerId: string | undefined, current: Player | null): void {
   if (!current || playerId === undefined || playerId === current.player_id) return;
-  if (current.status !== "banned" && current.status !== "deceased") return;
+  if (!(KEPT_BY_NUMBER as readonly string[]).includes(current.status)) return;
   if (call.actor.type === "user" || call.actor.type === "system") return;
   throw new Fault("conflict", {
     message: `The player is ${current.status}. Only a signed-in admin or manager can change the player_id.`,

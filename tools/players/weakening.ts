@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Context } from "#runtime/operation/context.ts";
+import { PLACES } from "#tools/people/places.ts";
 import { SHOWN_TEXTS, showsWebAddress } from "#tools/people/shown-texts.ts";
 import { playerWords } from "#tools/people/words.ts";
 import type { PlayerValues } from "./player.ts";
@@ -12,8 +13,6 @@ interface Changing {
   values: PlayerValues;
 }
 
-const PLACES = ["timezone", "country", "state", "postal_code"] as const;
-
 /** The players of a day to whom an agent may give other texts unasked: messages that were approved show them. */
 const MOST_UNASKED = 25;
 
@@ -23,6 +22,7 @@ export async function askAboutWeakening(context: Context, changing: Changing): P
   const about = [leavesHold, comesOfAge, movesMessages, movesHours, putsLinks];
   const words = [
     ...about.flatMap((one) => one(changing, context)),
+    ...(await leavesListed(changing, context)),
     ...(await rewritesMany(changing, context)),
   ];
   if (words.length === 0) return;
@@ -76,6 +76,37 @@ function movesMessages({ current, values: { email, phone } }: Changing): Sentenc
     ({ channel, to }) =>
       (player) =>
         `From now on ${channel} to ${player} goes to ${JSON.stringify(to)}, on the consent that they have given.`,
+  );
+}
+
+/** Lists bar addresses: a person whose record has another one is barred by them no more. */
+async function leavesListed(
+  { current, values: { email, phone } }: Changing,
+  { sql, property }: Context,
+): Promise<Sentence[]> {
+  const leaves = (next: unknown, last: unknown) => next !== undefined && Boolean(last) && next !== last;
+  const left = { email: leaves(email, current.email), phone: leaves(phone, current.phone) };
+  if (!left.email && !left.phone) return [];
+  const listed = await sql<{ kind: string; lists: string }[]>`
+    with left_by as (
+      select a.kind, a.hash from players p
+        cross join lateral (values ('email', p.email_hash, ${left.email}::boolean), ('phone', p.phone_hash, ${left.phone}::boolean))
+          as a(kind, hash, leaves)
+      where p.property_id = ${property.id} and p.id = ${current.id} and a.leaves
+    ), lists as (
+      select l.kind, 'the do-not-call list ' || d.list as name
+      from left_by l join dnc_entries d on d.property_id = ${property.id} and d.phone_hash = l.hash
+      where d.expires_at is null or d.expires_at > now()
+      union
+      select l.kind, 'the suppressions (' || s.reason || ', ' || s.channel || ')'
+      from left_by l join suppressions s on s.property_id = ${property.id} and s.address_hash = l.hash
+      where s.lifted_at is null and (s.expires_at is null or s.expires_at > now())
+    )
+    select kind, string_agg(name, ' and ' order by name) as lists from lists group by kind order by kind`;
+  return listed.map(
+    ({ kind, lists }) =>
+      (player) =>
+        `This lifts a bar: the ${kind} that ${player} has now is on ${lists}. Without it ${player} may be written to again.`,
   );
 }
 

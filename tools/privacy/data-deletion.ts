@@ -75,7 +75,7 @@ export default tool({
     await stopSharersSends(context, person);
     const shared_with = await sharersOf(context, person);
     await completeRequest(context, requestId, erased);
-    context.ask?.({ state: player.id, sentences: () => erasureWords(name, erased) });
+    context.ask?.({ state: `${player.id} ${name}`, sentences: () => erasureWords(name, erased) });
     emit("player.erased", { id: player.id, request_id: requestId });
     enqueue(finishErasure, { playerId: player.id, hashes: person.hashes }, { runAt: LATE_SECONDS });
     audit({

@@ -2,7 +2,8 @@ import { z } from "zod";
 import { Fault, one } from "#runtime/faults.ts";
 import { createOnly, pastTime, readable, timestamp, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { type Change, table, type Values } from "#runtime/operation/table.ts";
+import { type Change, type RowOf, table, type Values } from "#runtime/operation/table.ts";
+import { playerWords } from "#tools/people/words.ts";
 import { dueAt, OPEN_STATUSES, REQUEST_STATUSES, REQUEST_TYPES } from "./request.ts";
 
 const columns = {
@@ -29,6 +30,7 @@ export default table({
   description:
     "A person's request under privacy law, with its due time. data_export and data_deletion complete the open request of their type, or record a new one.",
   verbs: ["list", "get", "create", "update"],
+  asks: ["update"],
   columns,
   beforeWrite,
 });
@@ -44,11 +46,24 @@ async function beforeWrite(
       message: `The request is ${current.status}, which is final. Create a new request.`,
     });
   }
-  const done = changes && !OPEN_STATUSES.includes(status) ? { completed_at: "now" } : {};
+  const isEnd = changes && !OPEN_STATUSES.includes(status);
+  if (current && isEnd) await askAboutEnd(context, current, status);
+  const done = isEnd ? { completed_at: "now" } : {};
   if (verb !== "create") return { ...input, ...done };
   await checkPlayer(context, input.player_id);
   const due_at = await dueAt(context, input.regulation, input.received_at ?? null);
   return { ...input, ...done, due_at };
+}
+
+/** A person waits for the answer, and has a right to it. */
+async function askAboutEnd(
+  context: Context,
+  { type, player_id, due_at }: RowOf<typeof columns>,
+  status: string,
+): Promise<void> {
+  const whose = player_id ? await playerWords(context, player_id) : "a person who is not identified";
+  const sentence = `This ends the ${type} request of ${whose}, which is due at ${due_at}, as ${status}. It does nothing else, and it cannot be opened again.`;
+  context.ask?.({ sentences: () => [sentence] });
 }
 
 async function checkPlayer({ sql, property }: Context, id: string | null = null): Promise<void> {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
 import { tool } from "#runtime/operation/operation.ts";
+import { playerWords } from "#tools/people/words.ts";
 import { findPlayer } from "./player.ts";
 
 export default tool({
@@ -11,6 +12,7 @@ export default tool({
   scope: "write",
   effect: "change",
   access: "manager",
+  asks: true,
   property: "propertyId",
   input: {
     propertyId: z.uuid(),
@@ -25,6 +27,10 @@ export default tool({
     const player = await findPlayer(context, playerId, { lock: true });
     if (player.status === "erased")
       throw new Fault("conflict", { message: "This player's data was erased." });
+    if (player.legal_hold && !legalHold) {
+      const sentence = `This ends the legal hold of ${await playerWords(context, player.id)}: the data can be erased from then on.`;
+      context.ask?.({ sentences: () => [sentence] });
+    }
     await sql`
       update players set legal_hold = ${legalHold}, updated_at = now()
       where property_id = ${property.id} and id = ${player.id}`;

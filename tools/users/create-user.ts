@@ -12,6 +12,7 @@ export default tool({
   scope: "write",
   effect: "create",
   access: "operator",
+  asks: true,
   realm: "system",
   input: {
     email: z.email().max(320),
@@ -22,7 +23,7 @@ export default tool({
   output: UserRecord,
   status: 201,
   faults: ["invalid", "conflict"],
-  async handler({ sql, audit }, input) {
+  async handler({ sql, audit, ask }, input) {
     assertPassword(input.password);
     const email = input.email.toLowerCase();
     const [user] = await sql<UserRecord[]>`
@@ -33,6 +34,10 @@ export default tool({
       throw new Fault("conflict", {
         message: `A user with the email ${email} already exists. See list_users.`,
       });
+    const rights = user.is_platform_admin ? " and may do everything in every property" : "";
+    ask?.({
+      sentences: () => [`${email} can sign in from now on, with the password of this call${rights}.`],
+    });
     audit({ entity: "users", entityId: user.id });
     await directoryChanged(sql);
     return user;

@@ -22,6 +22,7 @@ export default tool({
   scope: "write",
   effect: "change",
   access: "operator",
+  asks: true,
   realm: "system",
   property: "property_id",
   input: {
@@ -31,12 +32,14 @@ export default tool({
   },
   output: MembershipView,
   faults: ["not_found"],
-  async handler({ sql, property, audit }, { user_id, role }) {
-    const users = await sql<{ name: string | null }[]>`select name from users where id = ${user_id}`;
-    if (users.length === 0) throw noUser(user_id);
+  async handler({ sql, property, audit, ask }, { user_id, role }) {
+    const [user] = await sql<{ name: string | null; email: string }[]>`
+      select name, email from users where id = ${user_id}`;
+    if (!user) throw noUser(user_id);
+    ask?.({ sentences: () => [`${user.email} is ${role} of ${JSON.stringify(property.name)} from now on.`] });
     const [row] = await sql<MembershipView[]>`
       insert into memberships (property_id, user_id, role, name)
-      values (${property.id}, ${user_id}, ${role}, ${users[0]!.name})
+      values (${property.id}, ${user_id}, ${role}, ${user.name})
       on conflict (property_id, user_id) do update set role = excluded.role, updated_at = excluded.updated_at
       returning id, property_id, user_id, role, created_at`;
     await directoryChanged(sql);

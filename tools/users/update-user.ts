@@ -13,6 +13,7 @@ export default tool({
   scope: "write",
   effect: "change",
   access: "operator",
+  asks: true,
   realm: "system",
   input: {
     user_id: z.uuid().describe("From list_users"),
@@ -23,7 +24,7 @@ export default tool({
   },
   output: UserRecord,
   faults: ["invalid", "not_found"],
-  async handler({ sql, audit }, { user_id, password, ...input }) {
+  async handler({ sql, audit, ask }, { user_id, password, ...input }) {
     if (password !== undefined) assertPassword(password);
     const changes = {
       ...Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)),
@@ -33,9 +34,30 @@ export default tool({
     const [user] = await sql<UserRecord[]>`
       update users set ${assignments(changes)} where id = ${user_id} returning ${userColumns(sql)}`;
     if (!user) throw noUser(user_id);
+    const words = changeWords({ ...input, password });
+    if (words.length > 0) ask?.({ sentences: () => words.map((word) => `${user.email} ${word}.`) });
     if (password !== undefined) await endSessions(sql, user_id);
     await directoryChanged(sql);
     audit({ entity: "users", entityId: user_id });
     return user;
   },
 });
+
+interface Rights {
+  password?: string | undefined;
+  is_platform_admin?: boolean | undefined;
+  is_active?: boolean | undefined;
+}
+
+/** A user decides in place of agents: another password gives the account to whoever knows it. */
+function changeWords({ password, is_platform_admin, is_active }: Rights): string[] {
+  return [
+    ...(password === undefined
+      ? []
+      : ["gets another password, with which anybody can act as this person, and is signed out"]),
+    ...(is_platform_admin ? ["may do everything in every property from now on"] : []),
+    ...(is_platform_admin === false ? ["is no platform admin any more"] : []),
+    ...(is_active ? ["can sign in"] : []),
+    ...(is_active === false ? ["cannot sign in any more"] : []),
+  ];
+}

@@ -462,6 +462,11 @@ describe("an agent that tries everything", () => {
     const added = await agent("create_segment_member", member);
     expect(added.data).toMatchObject({ confirmation_required: true, message: expect.stringMatching(words) });
     const rows = [{ player_id: "X-1", email: "x1@example.com" }];
+    const { player_id } = await scenario.call("get_player", { id: eve });
+    const over = await agent("create_import_job", { rows: [{ player_id, tier: "Silver" }] });
+    expect(over.data.message).toContain(
+      'The values may bring other players into what was approved and waits: "Weekend".',
+    );
     const imported = await agent("create_import_job", { rows, segment_id: made.vips });
     expect(imported.data).toMatchObject({
       confirmation_required: true,
@@ -474,6 +479,36 @@ describe("an agent that tries everything", () => {
       confirmation_required: true,
       message: expect.stringMatching(words),
     });
+  });
+
+  test("is asked before it puts a player among those who get what was approved, by whatever data", async () => {
+    await approved();
+    const words = (name: string) =>
+      new RegExp(
+        `This adds the player ".+", "${name}" to those who get the campaign "Weekend", which is scheduled. It was approved without them, for 4 players`,
+      );
+    const fay = await scenario.player({ email: "fay@example.com", first_name: "fay", tier: "Silver" });
+    const risen = await agent("update_player", { id: fay, tier: "Gold" });
+    expect(risen.data).toMatchObject({ confirmation_required: true });
+    expect(risen.data.message).toMatch(words("fay"));
+    expect((await scenario.call("get_player", { id: fay })).tier).toBe("Silver");
+    // A player without a consent gets nothing: the consent is what adds them.
+    const gus = await agent("create_player", { first_name: "gus", email: "gus@example.com", tier: "Gold" });
+    expect(gus.data).not.toHaveProperty("confirmation_required");
+    const evidence = { consentSource: "desk", consentText: "I agree to offers", consentVersion: "1" };
+    const consent = { playerId: gus.data.id, channel: "email", consentGiven: true, ...evidence };
+    const agreed = await agent("consent_record", consent);
+    expect(agreed.data.message).toMatch(words("gus"));
+    const { confirm_token } = risen.data;
+    const done = await agent("update_player", { id: fay, tier: "Gold", confirm_token });
+    expect(done.data).toMatchObject({ tier: "Gold" });
+    // Those who are among them stay, and those who leave get nothing.
+    for (const change of [{ adt: 500 }, { tier: "Silver" }]) {
+      const { data } = await agent("update_player", { id: fay, ...change });
+      expect(data).not.toHaveProperty("confirmation_required");
+    }
+    // A program's data are growth.
+    expect((await scenario.call("update_player", { id: fay, tier: "Gold" })).tier).toBe("Gold");
   });
 
   test("is asked about a segment that stands behind the campaign's own", async () => {

@@ -34,9 +34,11 @@ const set = (id: string, status: string, headers?: Record<string, string | null>
     ? service.request("PATCH", `/api/players/${id}`, { body: { status } })
     : call("set-player-status", { playerId: id, status }, headers);
 
-async function imported(rows: Fields[]): Promise<void> {
-  expect((await service.post("/api/import_jobs", { rows })).status).toBe(202);
+async function imported(rows: Fields[]): Promise<string> {
+  const { status, body } = await service.post("/api/import_jobs", { rows });
+  expect(status).toBe(202);
   await service.idle();
+  return body.id;
 }
 
 /** The reasons against a message to the address, whose player agrees to it. */
@@ -155,6 +157,50 @@ test("a hold ends for the address too when the record leaves it", async () => {
   expect(await against(email)).toEqual(["suppressed"]);
   await service.request("PATCH", `/api/players/${id}`, { body: { status: "active" } });
   expect(await against(email)).toEqual([]);
+});
+
+describe("the number of a deleted record that was self-excluded", () => {
+  async function deletedExclusion(): Promise<string> {
+    const { id, player_id } = await newPlayer({ player_id: `X-${randomUUID()}` });
+    await service.post("/api/self_exclusions", { player_id: id });
+    await service.request("DELETE", `/api/players/${id}`);
+    return player_id;
+  }
+
+  test("means a self-excluded player again, whose new address is barred too", async () => {
+    const player_id = await deletedExclusion();
+    const { status, email } = await newPlayer({ player_id, status: "active" });
+    expect(status).toBe("self_excluded");
+    expect(await against(email)).toContain("self_excluded");
+  });
+
+  test("means one in a file, which says so", async () => {
+    const player_id = await deletedExclusion();
+    const email = anyEmail();
+    const job = await imported([{ player_id, email, status: "active" }]);
+    expect((await service.get(`/api/players?player_id.eq=${player_id}`)).body[0].status).toBe(
+      "self_excluded",
+    );
+    expect(await against(email)).toContain("self_excluded");
+    const errors = await service.get(`/api/import_jobs/${job}/errors`);
+    expect(errors.body.map(({ code }: { code: string }) => code)).toEqual(["self_excluded"]);
+  });
+
+  test("is not freed by lifting the ban of another record that had it", async () => {
+    const player_id = await deletedExclusion();
+    const { id } = await newPlayer();
+    await set(id, "banned");
+    await service.request("PATCH", `/api/players/${id}`, { body: { player_id }, headers: manager });
+    await set(id, "active", manager);
+    expect((await service.get(`/api/players/${id}`)).body.status).toBe("self_excluded");
+  });
+
+  test("cannot be exchanged by an API key", async () => {
+    const { id } = await newPlayer();
+    await service.post("/api/self_exclusions", { player_id: id });
+    const body = { player_id: `Y-${randomUUID()}` };
+    expect((await service.request("PATCH", `/api/players/${id}`, { body })).status).toBe(409);
+  });
 });
 
 describe("the number of a deleted record that was banned", () => {

@@ -141,3 +141,25 @@ test("a simulation asks nothing: it changes nothing", async () => {
     not_sent: [{ node: "invitation", reason: "no_consent", messages: 1 }],
   });
 });
+
+test("publishing shows the words of a message that come from a template, and of a text", async () => {
+  const template = await scenario.call("create_template", {
+    ...{ name: "Comeback", channel: "email", subject: "Words of the template", html: "<p>Hi</p>" },
+  });
+  const nodes = [
+    { id: "in", type: "trigger", config: { on: "api" } },
+    { id: "mail", type: "message", config: { channel: "email", template_id: template.id } },
+    { id: "text", type: "message", config: { channel: "sms", body_text: "Words of the text" } },
+    { id: "end", type: "exit", config: { reason: "done" } },
+  ];
+  const edges = [
+    { from: "in", to: "mail" },
+    { from: "mail", to: "text" },
+    { from: "text", to: "end" },
+  ];
+  const { id } = await scenario.call("create_journey", { name: "Words", draft_definition: { nodes, edges } });
+  const { data } = await ask("publish_journey", { journeyId: id });
+  expect(data.message).toContain(
+    'It sends the email mail "Words of the template", the sms text "Words of the text".',
+  );
+});

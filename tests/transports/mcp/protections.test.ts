@@ -26,6 +26,7 @@ const agent = (name: string, input: Fields) =>
   onceOverMcp(service, CATALOG.operations.get(name)!, input, { "X-Api-Key": key });
 
 const unique = () => randomUUID().slice(0, 8);
+const anyPhone = () => `+1702555${String(Math.floor(Math.random() * 10_000)).padStart(4, "0")}`;
 const make = async (name: string, input: Fields): Promise<string> => (await scenario.call(name, input)).id;
 
 /** A player who has agreed to mail. */
@@ -143,7 +144,7 @@ const WEAKENING: [string, () => Promise<[string, Fields]>, RegExp][] = [
         { rows: [{ player_id, email: "a@example.com" }, { player_id: unique() }] },
       ];
     },
-    /go over those of 1 players who are there already/,
+    /go over those of 1 player who is there already/,
   ],
   [
     "an import that fills what is blank",
@@ -153,7 +154,7 @@ const WEAKENING: [string, () => Promise<[string, Fields]>, RegExp][] = [
       const rows = [{ player_id, timezone: "Asia/Tokyo" }];
       return ["create_import_job", { rows, on_conflict: "fill_blanks" }];
     },
-    /fill what is blank of 1 players who are there already/,
+    /fill what is blank of 1 player who is there already/,
   ],
   [
     "a minor who comes of age by a correction",
@@ -216,6 +217,45 @@ const WEAKENING: [string, () => Promise<[string, Fields]>, RegExp][] = [
     "mail to a player who has agreed to it that goes to another address",
     async () => ["update_player", { id: await agreed(), email: `${unique()}@example.org` }],
     /From now on mail to the player "[0-9a-f]{8}" goes to "[0-9a-f]{8}@example.org", on the consent/,
+  ],
+  [
+    "a player who lets go of a phone that must not be called",
+    async () => {
+      const phone = anyPhone();
+      const id = await make("create_player", { player_id: unique(), phone });
+      await make("create_dnc_entry", { phone });
+      return ["update_player", { id, phone: null }];
+    },
+    /lifts a bar: the phone that the player "[0-9a-f]{8}" has now is on the do-not-call list internal/,
+  ],
+  [
+    "a player who gets another phone in place of a listed one",
+    async () => {
+      const phone = anyPhone();
+      const id = await make("create_player", { player_id: unique(), phone });
+      await make("create_dnc_entry", { phone, list: "national" });
+      return ["update_player", { id, phone: anyPhone() }];
+    },
+    /is on the do-not-call list national\. Without it the player "[0-9a-f]{8}" may be written to again/,
+  ],
+  [
+    "a player who lets go of a suppressed address",
+    async () => {
+      const id = await agreed();
+      const { email } = await scenario.call("get_player", { id });
+      await make("create_suppression", { channel: "email", address: email, reason: "complaint" });
+      return ["update_player", { id, email: `${unique()}@example.org` }];
+    },
+    /the email that the player "[0-9a-f]{8}" has now is on the suppressions \(complaint, email\)/,
+  ],
+  [
+    "a request under privacy law that is rejected",
+    async () => {
+      const player_id = await agreed();
+      const request = await make("create_privacy_request", { player_id, type: "deletion" });
+      return ["update_privacy_request", { id: request, status: "rejected" }];
+    },
+    /ends the deletion request of the player "[0-9a-f]{8}", which is due at .+, as rejected\. It does nothing else/,
   ],
   [
     "a browser that gets a player's web push",
@@ -377,6 +417,122 @@ describe("what weakens a protection", () => {
   });
 });
 
+describe("a file over players who are there", () => {
+  const asked = async (rows: Fields[], more: Fields = {}) =>
+    (await agent("create_import_job", { rows, ...more })).data.message as string;
+
+  test("is asked about by each protection that it weakens, with how many", async () => {
+    const phone = anyPhone();
+    await make("create_dnc_entry", { phone });
+    const numbers = Array.from({ length: 5 }, unique);
+    const [held, young, listed, moved, placed] = numbers;
+    await make("create_player", { player_id: held, status: "vip_hold" });
+    await make("create_player", { player_id: young, birth_date: "2020-02-29" });
+    await make("create_player", { player_id: listed, phone });
+    for (const player_id of [moved, placed]) {
+      const id = await make("create_player", { player_id, email: `${unique()}@example.com` });
+      const evidence = { consentSource: "desk", consentText: "I agree" };
+      for (const channel of ["email", "sms"])
+        await scenario.call("consent_record", { playerId: id, channel, consentGiven: true, ...evidence });
+    }
+    const rows = [
+      { player_id: held, status: "active" },
+      { player_id: young, birth_date: "1980-01-01" },
+      { player_id: listed, phone: anyPhone() },
+      { player_id: moved, email: `${unique()}@example.org`, phone: anyPhone() },
+      { player_id: placed, timezone: "Pacific/Honolulu" },
+    ];
+    const message = await asked(rows);
+    expect(message).toContain("go over those of 5 players who are there already");
+    for (const words of [
+      "This lifts a bar. Players who leave vip_hold: 1.",
+      "This lifts a bar. Players who are old enough by another birth date: 1.",
+      "Players who let go of an address on a do-not-call list or among the suppressions: 1.",
+      "Players whose mail goes to another address, on the consent that they have given: 1.",
+      "Players whose texts and calls go to another phone, on the consent that they have given: 1.",
+      "Players whose quiet hours go by another place: 1.",
+    ])
+      expect(message).toContain(words);
+    const filled = await asked(rows, { on_conflict: "fill_blanks" });
+    expect(filled).not.toContain("lifts a bar");
+    expect(filled).not.toContain("mail goes to another address");
+    expect(filled).toContain("texts and calls go to another phone, on the consent that they have given: 1.");
+    expect(filled).toContain("Players whose quiet hours go by another place: 1.");
+    const harmless = await asked(numbers.map((player_id) => ({ player_id, adt: "12" })));
+    expect(harmless).not.toMatch(/lifts a bar|another address|another phone|another place/);
+  });
+});
+
+describe("an agent of a person", () => {
+  const asPerson = async (name: string, input: Fields, headers: Record<string, string | null>) =>
+    (await onceOverMcp(service, CATALOG.operations.get(name)!, input, { "X-Api-Key": null, ...headers }))
+      .data;
+
+  async function signedIn(more: Parameters<TestService["signIn"]>[0]) {
+    const { token } = await service.signIn(more);
+    return { Authorization: `Bearer ${token}` };
+  }
+
+  test("asks before it ends a legal hold, and not before it sets one", async () => {
+    const manager = await signedIn({ role: "manager" });
+    const { id: playerId } = await service.call("create_player", {}, service.tenant.id);
+    const set = await asPerson("set_legal_hold", { playerId, legalHold: true }, manager);
+    expect(set).toMatchObject({ success: true, legal_hold: true });
+    const input = { playerId, legalHold: false };
+    const asked = await asPerson("set_legal_hold", input, manager);
+    expect(asked).toMatchObject({ confirmation_required: true });
+    expect(asked.message).toMatch(/This ends the legal hold of the player ".+": the data can be erased/);
+    const done = await asPerson("set_legal_hold", { ...input, confirm_token: asked.confirm_token }, manager);
+    expect(done).toMatchObject({ success: true, legal_hold: false });
+  });
+
+  test("asks before it makes a key", async () => {
+    const manager = await signedIn({ role: "manager" });
+    const asked = await asPerson("create_api_key", { name: "crm" }, manager);
+    expect(asked).toMatchObject({ confirmation_required: true });
+    expect(asked).not.toHaveProperty("api_key");
+    expect(asked.message).toMatch(/The key "crm" may read and write in ".+" without an end/);
+    expect(asked.message).toContain("sees personal data whole, and acts at once over REST");
+    const done = await asPerson(
+      "create_api_key",
+      { name: "crm", confirm_token: asked.confirm_token },
+      manager,
+    );
+    expect(done.api_key).toMatch(/^pk_/);
+  });
+
+  test("asks before it makes a person, who decides in place of agents, or changes one", async () => {
+    const operator = await signedIn({ platformAdmin: true });
+    const email = `${unique()}@example.com`;
+    const user = { email, password: "a long pass phrase of one", is_platform_admin: true };
+    const asked = await asPerson("create_user", user, operator);
+    expect(asked).toMatchObject({ confirmation_required: true });
+    expect(asked.message).toContain(`${email} can sign in from now on`);
+    expect(asked.message).toContain("may do everything in every property");
+    const { id: user_id } = await asPerson(
+      "create_user",
+      { ...user, confirm_token: asked.confirm_token },
+      operator,
+    );
+    const changed = await asPerson(
+      "update_user",
+      { user_id, password: "another long pass phrase" },
+      operator,
+    );
+    expect(changed).toMatchObject({ confirmation_required: true });
+    expect(changed.message).toContain(`${email} gets another password`);
+    const granted = await asPerson(
+      "grant_membership",
+      { property_id: service.tenant.id, user_id, role: "admin" },
+      operator,
+    );
+    expect(granted).toMatchObject({ confirmation_required: true });
+    expect(granted.message).toMatch(new RegExp(`${email} is admin of ".+" from now on`));
+    const named = await asPerson("update_user", { user_id, name: "Ann" }, operator);
+    expect(named).toMatchObject({ name: "Ann" });
+  });
+});
+
 describe("what is asked about a person", () => {
   test("names the number, the name, the counts and whether it can be undone", async () => {
     const email = `${unique()}@example.com`;
@@ -398,6 +554,52 @@ describe("what is asked about a person", () => {
     );
     expect(erased.data.message).toMatch(/Deleted: .+\. Kept without the person: .*consent_records 1/);
     expect((await scenario.call("get_player", { id })).email).toBe(email);
+  });
+
+  test.each([
+    ["delete_player", "id"],
+    ["data_deletion", "playerId"],
+  ])("is asked again where the record has another name by then: %s", async (name, field) => {
+    const id = await make("create_player", { player_id: unique(), first_name: "Test record" });
+    const { confirm_token } = (await agent(name, { [field]: id })).data;
+    await scenario.call("update_player", { id, first_name: "Ida" });
+    const again = (await agent(name, { [field]: id, confirm_token })).data;
+    expect(again).toMatchObject({ confirmation_required: true });
+    expect(again.message).toMatch(/It has changed since that preview.+"Ida"/s);
+    expect((await scenario.call("get_player", { id })).first_name).toBe("Ida");
+    const done = (await agent(name, { [field]: id, confirm_token: again.confirm_token })).data;
+    expect(done).toMatchObject({ success: true });
+  });
+
+  test("is confirmed by the credential that was shown it, and by no other", async () => {
+    const id = await make("create_player", {});
+    const { confirm_token } = (await agent("delete_player", { id })).data;
+    const other = await service.call("create_api_key", { property_id: scenario.id, name: "other" });
+    const operation = CATALOG.operations.get("delete_player")!;
+    const taken = await onceOverMcp(
+      service,
+      operation,
+      { id, confirm_token },
+      { "X-Api-Key": other.api_key },
+    );
+    expect(taken.data).toMatchObject({ code: "invalid" });
+    expect(JSON.stringify(taken.data)).toContain("of another property or credential");
+    expect((await agent("delete_player", { id, confirm_token })).data).toMatchObject({ success: true });
+  });
+
+  test("is how many become self-excluded, and that they stay so", async () => {
+    const person = { first_name: "Ed", last_name: unique(), birth_date: "1970-01-01" };
+    await make("create_player", { player_id: unique(), ...person });
+    const input = { ...person, ends_at: "2099-01-01T00:00:00Z" };
+    const asked = (await agent("create_self_exclusion", input)).data;
+    expect(asked.message).toContain("This bars the person from every channel. 1 record of a player becomes");
+    expect(asked.message).toContain(
+      "self_excluded, also after 2099-01-01T00:00:00Z. It cannot be taken back.",
+    );
+    await make("create_player", { player_id: unique(), ...person });
+    const again = (await agent("create_self_exclusion", { ...input, confirm_token: asked.confirm_token }))
+      .data;
+    expect(again.message).toContain("2 records of players become");
   });
 
   test("is asked before a deleted player comes back", async () => {
@@ -465,7 +667,6 @@ const AT_ONCE = {
   cancel_campaign: "it stops messages",
   claim_game_prize: "a prize that was won, once",
   consent_revoke: "it stops messages",
-  create_api_key: "a manager's, and never one that is asked less",
   create_code_pool: "data",
   create_custom_field: "data",
   create_dnc_entry: "it stops messages",
@@ -482,11 +683,9 @@ const AT_ONCE = {
   create_suppression: "it stops messages",
   create_template: "no campaign has it yet",
   create_upload_link: "a file that no import has taken yet",
-  create_user: "an operator's",
   create_validation_job: "data",
   duplicate_campaign: "a draft",
   enter_game_free: "one ticket a day, by the game's rules",
-  grant_membership: "an operator's",
   pause_all_sending: "it stops messages",
   pause_campaign: "it stops messages",
   pause_game: "it stops plays",
@@ -497,7 +696,6 @@ const AT_ONCE = {
   replay_webhooks: "to a receiver that was asked about",
   rotate_signing_key: "an operator's",
   rotate_webhook_secret: "to the caller alone",
-  set_legal_hold: "it keeps data",
   show_push: "it makes the property's keys once, and answers the public one",
   test_webhook: "without personal data",
   unschedule_campaign: "it stops messages",
@@ -508,10 +706,8 @@ const AT_ONCE = {
   update_game: "a draft; activate_game asks",
   update_game_prize: "a draft's",
   update_journey: "the draft alone; publish_journey asks",
-  update_privacy_request: "data",
   update_social_share: "data",
   mark_inbox_messages: "an operator's",
-  update_user: "an operator's",
   withdraw_invitation: "it takes a link back",
   withdraw_proposal: "it stops messages",
 } satisfies Record<string, string>;

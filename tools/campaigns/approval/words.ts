@@ -28,7 +28,7 @@ export async function sendingWords(
     ...settingsOf(campaign),
     await providerOf(context, campaign),
     ...costOf(checked.estimated_cost),
-    ...(checked.ok ? [] : ["Something is to be corrected first: see preflight.errors."]),
+    ...faultsOf(checked),
   ];
 }
 
@@ -107,6 +107,14 @@ function reachOf({ allowed, audience, blocked }: Preflight): string[] {
   return [
     `It would reach ${allowed} of ${audience} players.${left.length > 0 ? ` Left out: ${left.join(", ")}.` : ""}`,
   ];
+}
+
+/** A scheduled campaign with such a fault fails later, when nobody looks. */
+function faultsOf({ errors }: Preflight): string[] {
+  return errors.map(({ field, message, stops_sending }) => {
+    const effect = stops_sending ? "As it is, the campaign fails" : "As it is, some players get no message";
+    return `To be corrected first, ${field}: ${message.slice(0, MOST_EXAMPLE).toWellFormed()}. ${effect}.`;
+  });
 }
 
 async function waitingWords(context: Context, campaign: Campaign): Promise<string[]> {

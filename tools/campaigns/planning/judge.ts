@@ -41,15 +41,19 @@ export async function judgePage(
   return judgement;
 }
 
+/** The allowed of `judged`, one for each address: the first by id gets the message, as in planning. */
+export function allowedCte(name: string): Fragment {
+  const allowed = sql`
+    select distinct on (hash) id, hash, zones, region from judged where reasons = '{}' order by hash, id`;
+  return cte(name, allowed, "materialized");
+}
+
 /** CTEs that end in `deferred`: the messages that wait, by reason, with the first and last time. */
 function deferredCtes(context: Tenant, campaign: Judged): Fragment {
   const { property } = context;
   const isExempt = campaign.is_transactional || campaign.ignore_frequency_cap;
   const channel = sendingChannel(campaign);
   const options = { property, channel, tags: campaign.tags, isExempt };
-  // The first player of an address gets its message.
-  const allowed = sql`
-    select distinct on (hash) id, hash, zones, region from judged where reasons = '{}' order by hash, id`;
   const caps =
     isExempt && channel !== "voice"
       ? cte("caps", sql`select null::uuid as id, null::timestamptz as free_at where false`)
@@ -60,10 +64,5 @@ function deferredCtes(context: Tenant, campaign: Judged): Fragment {
     from allowed a left join waiting w using (zones, region) left join caps c using (id)
     where w.until is not null or c.free_at is not null
     group by 1`;
-  return join([
-    cte("allowed", allowed, "materialized"),
-    waitingCtes(context, campaign),
-    caps,
-    cte("deferred", deferred),
-  ]);
+  return join([allowedCte("allowed"), waitingCtes(context, campaign), caps, cte("deferred", deferred)]);
 }

@@ -4,11 +4,12 @@ import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaig
 import { capsCtes } from "#tools/compliance/frequency.ts";
 import { hoursCtes } from "#tools/compliance/hours.ts";
 import { hasAudience, judgedCte } from "./audience.ts";
+import { allowedCte } from "./judge.ts";
 
 // More players would take an agent's call too long.
 const MOST_PLAYERS = 100_000;
 
-/** How many allowed players get the message at its time, and how many later, by the reason. */
+/** How many allowed messages go at their time, and how many later, by the reason. */
 export interface Waiting {
   counted: number;
   waiting: number;
@@ -32,8 +33,7 @@ export async function countWaiting(context: Tenant, campaign: Campaign): Promise
   const [row] = await context.sql<
     [{ counted: number; waiting: number; quiet_hours: number; frequency_capped: number }]
   >`
-    with ${judged}, passed as materialized (select id, zones, region from judged where reasons = '{}'),
-      ${join([hoursCtes({ property, channel, at }, "passed"), caps])}
+    with ${judged}, ${join([allowedCte("passed"), hoursCtes({ property, channel, at }, "passed"), caps])}
     select count(*)::int as counted, count(*) filter (where is_closed or is_capped)::int as waiting,
       count(*) filter (where is_closed)::int as quiet_hours, count(*) filter (where is_capped)::int as frequency_capped
     from (

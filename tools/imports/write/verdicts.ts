@@ -48,8 +48,8 @@ export async function stageRows(
   const skipsUnknown = params.mode === "update_only";
   await sql`
     insert into import_rows
-    select r.*, p.id, p.status, l.excluded or p.status = 'self_excluded' or x.id is not null,
-      b.status, case
+    select r.*, p.id, p.status, l.excluded or p.status = 'self_excluded' or b.status = 'self_excluded'
+        or x.id is not null, b.status, case
       when l.erased or p.status = 'erased' then 'erased'
       when p.import_job_id = ${jobId} or ${isLater(context, used, lists.aliases)} then 'duplicate_in_file'
       when r.status = any(${KEPT_STATUSES}::text[]) and r.status is distinct from p.status then 'type_mismatch'
@@ -110,7 +110,7 @@ interface Lists {
   addresses: boolean;
   /** Records of the property were merged. */
   aliases: boolean;
-  /** Records of the property are deleted that were banned. */
+  /** Records of the property are deleted whose number is barred still. */
   bars: boolean;
 }
 

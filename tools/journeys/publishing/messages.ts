@@ -5,7 +5,7 @@ import type { Context, Tenant } from "#runtime/operation/context.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
 import { columns } from "#tools/campaigns/campaign/columns.ts";
 import { checkReadiness } from "#tools/campaigns/preflight/readiness.ts";
-import type { NodeOf } from "#tools/journeys/definition/definition.ts";
+import type { Node, NodeOf } from "#tools/journeys/definition/definition.ts";
 import type { Problem } from "#tools/journeys/definition/structure.ts";
 import { htmlOf } from "#tools/templates/mjml/render.ts";
 
@@ -51,6 +51,22 @@ export async function messageValues(
     journey_id: journeyId,
     journey_node: id,
   };
+}
+
+/** How each message of a definition begins, by its node: its subject, or else its text. */
+export async function beginnings(
+  context: Tenant,
+  journey: Owner,
+  nodes: readonly Node[],
+): Promise<ReadonlyMap<string, string>> {
+  const shown = new Map<string, string>();
+  for (const node of nodes) {
+    if (node.type !== "message") continue;
+    const { subject, body_text } = await messageValues(context, journey, node);
+    const words = subject ?? body_text;
+    if (words) shown.set(node.id, String(words));
+  }
+  return shown;
 }
 
 async function templateOf({ sql, property }: Tenant, id: string, channel: string): Promise<Template> {

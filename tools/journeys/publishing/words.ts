@@ -5,12 +5,24 @@ import type { Inside, OnPublish } from "./people-inside.ts";
 
 const quoted = (text: string) => JSON.stringify(text.slice(0, 100).toWellFormed());
 
-/** The facts for a person's consent to publish a journey. */
+/** The facts for a person's consent to publish a journey. `shown`: how each message begins, by its node. */
 export function publishingWords(
   { name, status, draft_definition: { nodes }, reentry, ends_at }: Journey,
-  { inside, onPublish, backfill }: { inside: Inside; onPublish: OnPublish; backfill: boolean },
+  {
+    inside,
+    onPublish,
+    backfill,
+    shown,
+  }: {
+    inside: Inside;
+    onPublish: OnPublish;
+    backfill: boolean;
+    shown: ReadonlyMap<string, string>;
+  },
 ): string[] {
-  const messages = nodes.flatMap((node) => (node.type === "message" ? [messageWords(node)] : []));
+  const messages = nodes.flatMap((node) =>
+    node.type === "message" ? [messageWords(node, shown.get(node.id))] : [],
+  );
   const triggers = nodes.flatMap((node) => (node.type === "trigger" ? [triggerWords(node)] : []));
   return [
     `The journey ${quoted(name)} ${status === "paused" ? "stays paused until resume_journey" : "goes live now"}.`,
@@ -38,9 +50,8 @@ export function warningWords(warnings: readonly Problem[]): string[] {
   return more > 0 ? [...shown, `${more} more warnings: validate_journey names them.`] : shown;
 }
 
-function messageWords({ id, config }: NodeOf<"message">): string {
-  const subject = config.subject ? ` ${quoted(config.subject)}` : "";
-  return `the ${config.channel} ${id}${subject}`;
+function messageWords({ id, config }: NodeOf<"message">, shown: string | undefined): string {
+  return `the ${config.channel} ${id}${shown ? ` ${quoted(shown)}` : ""}`;
 }
 
 function switchedOff({ id, config }: NodeOf<"message">): string[] {

@@ -108,9 +108,16 @@ function suggestionFor(
   }
   const general = SUGGESTIONS[code as FaultCode] ?? "";
   if (tool && code === "invalid" && details.some(({ message }) => message.startsWith("unknown field"))) {
-    return `${general} Known fields: ${Object.keys(tool.text.inputSchema.properties).join(", ")}.`;
+    const known = Object.keys(tool.text.inputSchema.properties);
+    return `${general}${known.includes("filters") ? filterHint(details) : ""} Known fields: ${known.join(", ")}.`;
   }
   return general;
+}
+
+/** REST takes a filter as a field of the address, `tier.eq`, so agents try that too. */
+function filterHint(details: readonly { field: string }[]): string {
+  const filter = details.find(({ field }) => /^\w+\.\w+$/.test(field));
+  return filter ? ` A filter stands in filters: {"${filter.field}": …}.` : "";
 }
 
 /** The tools in the description of the faulty field, then those of the same table. */

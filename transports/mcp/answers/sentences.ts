@@ -29,7 +29,8 @@ export function sentenceOf(operation: Operation, structured: Structured): string
   if (operation.name === "preflight_campaign") return `${title}:${reach(structured)}`;
   if (operation.name === "campaign_stats") return `${title}: ${statsPart(structured)}`;
   if (operation.name === "compliance_check") return `${title}: ${checkedPart(structured)}`;
-  if (isRecord(structured.campaign)) return `${title}: ${campaignPart(structured.campaign)}`;
+  if (isRecord(structured.campaign) && "status" in structured.campaign)
+    return `${title}: ${campaignPart(structured.campaign)}`;
   const journey = journeyPart(operation, structured);
   if (journey !== null) return `${title}: ${journey}`;
   if (QUEUED.has(operation.name)) return `${title}: queued. It is not done yet.`;

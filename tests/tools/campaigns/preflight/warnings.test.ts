@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { CATALOG } from "#tools/catalog.ts";
+import { onceOverMcp } from "../../../support/operation-calls.ts";
 import { startService, type TestService } from "../../../support/service.ts";
 
 let service: TestService;
@@ -109,4 +111,11 @@ test("one message waits for players who share an address", async () => {
   expect([allowed, blocked.duplicate_address, deferred.frequency_capped.count]).toEqual([2, 2, 2]);
   const reach = await service.call("segment_reach", { propertyId: property, channel: "email" }, property);
   expect([reach.allowed, reach.waiting]).toEqual([2, 2]);
+  const agent = await service.call("create_api_key", { property_id: property, name: "agent" });
+  const mail = { channel: "email", subject: "Hi", body_text: "Hello", audience: "all" };
+  const { id } = await service.call("create_campaign", { name: "Second", ...mail }, property);
+  const send = CATALOG.operations.get("send_campaign")!;
+  const { data } = await onceOverMcp(service, send, { campaignId: id }, { "X-Api-Key": agent.api_key });
+  expect(data.message).toMatch(/It would reach 2 of \d+ players\./);
+  expect(data.message).toContain("0 of them at that time; 2 wait longer: frequency_capped 2.");
 });

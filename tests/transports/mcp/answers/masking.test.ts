@@ -68,3 +68,31 @@ test("the setting is part of the key's metadata, and off unless it is given", as
   );
   expect(settings).toEqual({ test: false, agent: true });
 });
+
+test("cells of files are masked whatever their columns are called, in errors and in looks into a file", async () => {
+  const written = {
+    player_id: "DE1",
+    Vorname: "Zelda",
+    email: "zelda at mailbox",
+    Notiz: "Zelda Quill called",
+  };
+  const { body } = await service.post("/api/import_jobs", { rows: [written] });
+  await service.idle();
+  const errors = CATALOG.operations.get("list_import_errors")!;
+  for (const format of ["columns", "items"]) {
+    const { data } = await overMcp(service, errors, { id: body.id, format }, masked);
+    const text = JSON.stringify(data);
+    expect(text).toContain("DE1");
+    expect(text).not.toMatch(/zelda|Quill/i);
+  }
+  const link = await service.call("create_upload_link", { propertyId: service.tenant.id }, service.tenant.id);
+  const csv = "player_id,Vorname,email\nDE2,Zelda,zelda.q@mailbox.example\n";
+  expect(
+    (await fetch(service.baseUrl + new URL(link.url).pathname, { method: link.method ?? "PUT", body: csv }))
+      .status,
+  ).toBe(201);
+  const look = CATALOG.operations.get("read_import_file")!;
+  const { data } = await overMcp(service, look, { upload_id: link.upload_id }, masked);
+  const columns = data.columns as { examples: string[] }[];
+  expect(columns.map(({ examples }) => examples)).toEqual([["DE2"], ["•••"], ["z***@m***.example"]]);
+});

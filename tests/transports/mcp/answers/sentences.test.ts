@@ -70,3 +70,46 @@ test("figures of calls say who answered, and nothing of opens and clicks", async
   expect(texts[0]).toContain("0 calls, answered 0, voicemail 0, opted out 0, 0 minutes.");
   expect(texts[0]).not.toMatch(/opened|clicked/i);
 });
+
+test("a filter outside of filters is told its place", async () => {
+  const { texts } = await ask("list_players", { "tier.eq": "Gold" });
+  expect(texts[0]).toContain('A filter stands in filters: {"tier.eq": …}.');
+});
+
+test("the evidence of a message does not speak of a status that it has not", async () => {
+  const { tenant, call } = service;
+  const player = await call("create_player", { email: "evidence@example.com" }, tenant.id);
+  const consent = { propertyId: tenant.id, playerId: player.id, channel: "email", consentGiven: true };
+  await call("consent_record", consent, tenant.id);
+  const mail = { name: "Proof", channel: "email", subject: "Hi", body_text: "Hello" };
+  const conditions = [{ field: "email", operator: "eq", value: "evidence@example.com" }];
+  const { id: campaignId } = await call("create_campaign", { ...mail, conditions }, tenant.id);
+  await call("send_campaign", { campaignId, propertyId: tenant.id }, tenant.id);
+  await service.idle();
+  const [send] = await call("list_campaign_sends", { filters: { "campaign_id.eq": campaignId } }, tenant.id);
+  const { texts } = await ask("send_evidence", { sendId: send.id });
+  expect(texts[0]).toMatch(/^Show the evidence of one message: /);
+  expect(texts[0]).not.toContain("undefined");
+});
+
+test("what a campaign has to be corrected in stands in the question about it", async () => {
+  const { tenant, call } = service;
+  const mail = { name: "Faulty", channel: "email", subject: "Hi {{ frist_name }}", body_text: "Hello" };
+  const { id: campaignId } = await call("create_campaign", { ...mail, audience: "all" }, tenant.id);
+  const { texts } = await ask("schedule_campaign", {
+    ...{ campaignId, segment_id: null, scheduled_at: "2099-01-01T10:00:00Z" },
+  });
+  expect(texts[0]).toMatch(/To be corrected first, subject: .*frist_name.*\. As it is, the campaign fails\./);
+});
+
+test("a filter takes numbers, yes and no, and nothing as JSON has them", async () => {
+  const { tenant, call } = service;
+  await call("create_player", { player_id: "F1", adt: 12.5 }, tenant.id);
+  const found = async (filters: object) =>
+    (await ask("list_players", { filters: { "player_id.eq": "F1", ...filters } })).data.rows.length;
+  expect(await found({ "adt.gt": 12, "legal_hold.eq": false, "last_visit_at.is": null })).toBe(1);
+  expect(await found({ "adt.in": [12.5, 13] })).toBe(1);
+  expect(await found({ "legal_hold.eq": true })).toBe(0);
+  const { texts } = await ask("list_players", { filters: { "tier.eq": null } });
+  expect(texts[0]).toContain('a missing value goes with is, such as {"tier.is": null}');
+});
