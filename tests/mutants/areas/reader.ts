@@ -6,16 +6,16 @@ export const reader: Area = {
   changes: {
     "db/query/reader.ts": [
       ["const DEEP_OFFSET = 1000;", "const DEEP_OFFSET = 0;"],
-      ["limit ${limit} + 1) p", "limit ${limit}) p"],
-      ["when count(*) > ${limit} then max(key)", "when count(*) >= ${limit} then max(key)"],
-      ["filter (where row_no <= ${limit}), count(*)", ", count(*)"],
-      ["Math.max(counted, await planned(property, readable, query))", "counted"],
-      ["${following}${after} order by", "${following} order by"],
-      [")) ${sorted}`;", "))`;"],
+      ["query.limit : query.limit + 1;", "query.limit : query.limit;"],
+      ["found.length > query.limit", "found.length >= query.limit"],
+      ["found.slice(0, query.limit)", "found"],
+      ["Math.max(counted, await planned(fitting))", "counted"],
+      ["${fitting}${following} ${page}", "${fitting} ${page}"],
+      ["${skipping})) ${order}", "${skipping}))"],
     ],
     "db/query/row-text.ts": [
-      ["at = closingQuote(values, at);", "at = values.indexOf('\"', at + 1);"],
-      ["code === COMMA && depth === 0", "code === COMMA"],
+      ["at = closingQuote(text, at);", "at = text.indexOf('\"', at + 1);"],
+      ["depth > 0", "false"],
       ["(at - before) % 2 === 1", "at > before"],
     ],
     "db/query/to-sql.ts": [
