@@ -49,8 +49,19 @@ const FILES = [
     "forms.css",
     "charts.css",
     "buttons.css",
+    "reference.css",
   ] as const),
-  ...(["inbox.js", ELEMENT, "game.js", "proof.js", "push.js", "console.js", WORKER, "icon.svg"] as const),
+  ...([
+    "inbox.js",
+    ELEMENT,
+    "game.js",
+    "proof.js",
+    "push.js",
+    "console.js",
+    "reference.js",
+    WORKER,
+    "icon.svg",
+  ] as const),
 ] as const;
 export type AssetName = (typeof FILES)[number];
 const ASSETS: ReadonlyMap<AssetName, Asset> = new Map(FILES.map((name) => [name, load(name)]));

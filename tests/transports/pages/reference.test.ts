@@ -1,0 +1,71 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startService, type TestService } from "../../support/service.ts";
+import { openBrowser, picture, visit } from "./browser.ts";
+
+const browser: Browser | null = await openBrowser();
+let service: TestService;
+beforeAll(async () => {
+  service = await startService({ role: "web" });
+});
+afterAll(() => service?.stop());
+
+const reading = (work: (page: Page) => Promise<void>, expected?: string[]) => {
+  const screen = { width: 1280, height: 1200, dark: false };
+  return visit(browser!, screen, service.baseUrl, work, expected);
+};
+
+/** Opens one operation of a tag. */
+async function opened(page: Page, tag: string, name: string) {
+  await page.goto(`${service.baseUrl}/docs/api`);
+  await page.locator(`[data-tag="${tag}"]`).click();
+  const operation = page.locator(`#operations-${tag}-${name}`);
+  await operation.locator(".opblock-summary").click();
+  await operation.locator(".responses-table").first().waitFor();
+  return operation;
+}
+
+describe.runIf(browser)("the API reference", () => {
+  test("shows an operation with the fields behind its references, and tries it with the key", async () => {
+    await service.call("create_player", { player_id: "Tried", tier: "Gold" });
+    await reading(async (page) => {
+      // The port of a test is not that of BASE_URL.
+      await page.route("**/api/openapi.json", async (route) => {
+        const json = await (await route.fetch()).json();
+        await route.fulfill({ json: { ...json, servers: [{ url: service.baseUrl }] } });
+      });
+      const operation = await opened(page, "players", "list_players");
+      const answers = await operation.locator(".responses-table").first().textContent();
+      for (const field of ['"player_id"', '"retry_after"']) expect(answers).toContain(field);
+      await picture(page, "api-reference");
+
+      await page.locator(".btn.authorize").first().click();
+      await page.locator(".auth-container input").first().fill(service.tenant.key);
+      await page.locator(".auth-btn-wrapper .authorize").first().click();
+      await page.locator(".btn-done").first().click();
+      await operation.locator(".execute").click();
+      const answered = operation.locator(".live-responses-table");
+      await answered.waitFor();
+      expect(await answered.textContent()).toContain("Tried");
+    });
+  });
+
+  test("opens an operation whose body refers to itself", async () => {
+    await reading(async (page) => {
+      const operation = await opened(page, "journeys", "create_journey");
+      expect(await operation.textContent()).toContain("draft_definition");
+    });
+  });
+
+  test("says why the description did not come", async () => {
+    await reading(
+      async (page) => {
+        const refused = { status: 503, json: { error: "The service is briefly unavailable." } };
+        await page.route("**/api/openapi.json", (route) => route.fulfill(refused));
+        await page.goto(`${service.baseUrl}/docs/api`);
+        await page.getByText("did not come: The service is briefly unavailable.").waitFor();
+      },
+      ["console: Failed to load resource", "error: The API description did not come"],
+    );
+  });
+});
