@@ -43,6 +43,13 @@ test("every operation has one place at least, and no operationId twice", () => {
   expect([...CATALOG.operations.keys()].filter((name) => !ids.includes(name))).toEqual([]);
 });
 
+test("a record within the answer of a function is of the same schema as in a list", () => {
+  const paths = document.paths as Record<string, { post: Described }>;
+  const { content } = paths["/api/functions/pause-campaign"]!.post.responses["200"]!;
+  const { schema } = content!["application/json"] as { schema: { properties: Record<string, object> } };
+  expect(schema.properties.campaign).toEqual({ $ref: "#/components/schemas/Campaign" });
+});
+
 interface Described {
   operationId: string;
   parameters?: { name: string; example?: unknown }[];

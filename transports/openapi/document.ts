@@ -23,7 +23,7 @@ import {
   zipParameter,
 } from "./parameters.ts";
 import { ERROR, errorResponses, headerReferences, headers, responses } from "./responses.ts";
-import { type Json, recordSchemas, type Schemas } from "./schemas.ts";
+import { type Json, recordSchemas, type Schemas, withReferences } from "./schemas.ts";
 
 /** The OpenAPI 3.1 document of the catalog. */
 export function openApi(catalog: Catalog, baseUrl: string): Json {
@@ -56,7 +56,7 @@ export function openApi(catalog: Catalog, baseUrl: string): Json {
       ...catalog.domains.map(({ name, title }) => ({ name, description: TAGS[name] ?? title })),
       MCP_TAG,
     ],
-    paths,
+    paths: withReferences(paths, records),
     components: {
       securitySchemes: {
         apiKey: { type: "apiKey", in: "header", name: "X-Api-Key" },

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { isMaskedField } from "#runtime/masking/values.ts";
 import { type Catalog, withDeprecations } from "#runtime/operation/catalog.ts";
@@ -33,6 +34,21 @@ export function recordSchemas(catalog: Catalog, schemas: Schemas): Json {
       return [schemaName(table), schema];
     }),
   );
+}
+
+/** Whole records within the schemas of paths become references, so that a client has one type for each. */
+export function withReferences(paths: Json, records: Json): Json {
+  const columnsOf = ({ properties }: Json) =>
+    Object.keys(properties as Json)
+      .toSorted()
+      .join();
+  const named = new Map(Object.entries(records).map(([name, one]) => [columnsOf(one as Json), name]));
+  return JSON.parse(JSON.stringify(paths), (_, value) => {
+    if (value?.type !== "object" || !value.properties) return value;
+    const name = named.get(columnsOf(value));
+    if (!name || !isDeepStrictEqual(value.properties, (records[name] as Json).properties)) return value;
+    return { ...referenceTo(name), ...(value.description && { description: value.description }) };
+  });
 }
 
 export function schemaName(table: Table): string {
