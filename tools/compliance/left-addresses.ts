@@ -49,7 +49,8 @@ export async function barLeftAddresses(context: Context, leaving: readonly Leavi
     select ${property.id}::uuid, uuid_v7(), channel, address, hash, reason, source, id, since
     from (select * from refused union all select * from barred) b
     order by hash, channel
-    on conflict (property_id, address_hash, channel, reason) where lifted_at is null do nothing
+    on conflict (property_id, address_hash, channel, reason) where lifted_at is null
+    do update set expires_at = null, updated_at = greatest(suppressions.updated_at, excluded.updated_at)
     returning ${WRITTEN}`;
   announceSuppressed(context, written);
 }
@@ -59,16 +60,17 @@ function reasonOf(status: Fragment): Fragment {
   return part`case ${status} when 'vip_hold' then 'manual' else 'banned' end`;
 }
 
-/** Lifts the suppressions of addresses that the player had while banned, deceased or on hold, which has ended. */
+/** Lifts the suppressions of addresses that the players had while banned, deceased or on hold, which has ended. */
 export async function freeLeftAddresses(
   { sql, property, call, emit }: Context,
-  playerId: string,
+  playerIds: readonly string[],
 ): Promise<void> {
+  if (playerIds.length === 0) return;
   const lifted = await sql<{ id: string }[]>`
     with clock as materialized (select now() as moment)
     update suppressions s set lifted_at = clock.moment, lifted_by = ${call.actor.id}::uuid, updated_at = clock.moment
     from clock
-    where s.property_id = ${property.id} and s.player_id = ${playerId} and s.lifted_at is null
+    where s.property_id = ${property.id} and s.player_id = any(${[...playerIds]}::uuid[]) and s.lifted_at is null
       and s.source = any(${[...BARRING_STATUSES]}::text[]) and s.reason in ('banned', 'manual') and s.channel = 'all'
     returning s.id, s.channel, s.reason, s.campaign_id, s.player_id, s.lifted_at`;
   for (const row of lifted) emit("player.suppression_lifted", row);

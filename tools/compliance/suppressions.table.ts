@@ -25,7 +25,10 @@ export const SUPPRESSION_REASONS = [
 ] as const;
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number];
 
-/** The reason of an address whose record was banned or deceased when it let go of it. Only the service writes it. */
+/**
+ * The reason of an address whose record was banned or deceased when it let go of it, and of the player_id of such a
+ * person after an erasure. Only the service writes it.
+ */
 const BANNED: SuppressionReason = "banned";
 
 /** Reasons that only the service writes, and nobody lifts. */

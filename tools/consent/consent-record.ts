@@ -4,6 +4,7 @@ import { ipAddress, pastTime, timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { CHANNELS, type Channel } from "#tools/compliance/channels.ts";
+import { addressHash } from "#tools/people/address.ts";
 import { playerWords } from "#tools/people/words.ts";
 import { CONSENT_LEVELS, type ConsentLevel } from "./consent-records.table.ts";
 import { type ConsentEvidence, hasEvidence, usualLevel } from "./evidence.ts";
@@ -134,21 +135,28 @@ async function requirePlayer({ sql, property }: Context, id: string): Promise<vo
   if (player.status === "erased") throw new Fault("conflict", { message: "This player's data was erased." });
 }
 
-/** Lifts the player's own suppressions that are older than the consent, unless a later ledger row revokes it. */
+/**
+ * Lifts the player's own suppressions that are older than the consent, unless a later ledger row revokes it. A former
+ * address may be another person's now: it stays barred, and the player no longer is by it.
+ */
 export async function liftWishes(
   { sql, property, call, emit }: Context,
   playerId: string,
   channel: Channel,
   occurredAt: string,
 ): Promise<void> {
-  const lifted = await sql<{ id: string; channel: string; reason: string; player_id: string | null }[]>`
-    update suppressions s set lifted_at = now(), lifted_by = ${call.actor.id}, updated_at = now()
-    from players p
-    where p.property_id = ${property.id} and p.id = ${playerId} and p.consents ->> ${channel} = 'true'
+  const hash = channel === "email" ? sql`p.email_hash` : sql`p.phone_hash`;
+  const own = sql`(s.channel = 'push' or s.address_hash = ${hash}
+    or s.address_hash = ${addressHash(property.pepper, `player:${playerId}`)})`;
+  const older = sql`
+    p.property_id = ${property.id} and p.id = ${playerId} and p.consents ->> ${channel} = 'true'
       and s.property_id = ${property.id} and s.channel = ${channel} and s.lifted_at is null
       and s.reason in ('unsubscribed', 'stop_keyword') and s.updated_at <= ${occurredAt}::timestamptz
-      and (s.player_id = p.id
-        or s.address_hash = ${channel === "email" ? sql`p.email_hash` : sql`p.phone_hash`})
+      and (s.player_id = p.id or s.address_hash = ${hash})`;
+  const lifted = await sql<{ id: string; channel: string; reason: string; player_id: string | null }[]>`
+    update suppressions s set lifted_at = now(), lifted_by = ${call.actor.id}, updated_at = now()
+    from players p where ${older} and coalesce(${own}, false)
     returning s.id, s.channel, s.reason, s.player_id`;
+  await sql`update suppressions s set player_id = null from players p where ${older}`;
   for (const one of lifted) emit("player.suppression_lifted", one);
 }

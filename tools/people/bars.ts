@@ -1,5 +1,6 @@
 import { type Fragment, raw, sql } from "#db/sql.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
+import { addressHash } from "./address.ts";
 
 /**
  * Statuses that no API key lifts, the one that goes before all others last. The number of such a record means its person,
@@ -18,14 +19,51 @@ export function isBarred({ property }: Pick<Tenant, "property">, playerId: Fragm
   return sql`d.property_id = ${property.id}::uuid and d.player_id = ${playerId} and ${IS_BARRED}`;
 }
 
-/** The status that a deleted record keeps for its player_id, as SQL: a self-exclusion before all others. */
-export function barOf(tenant: Pick<Tenant, "property">, playerId: Fragment): Fragment {
-  return sql`select max(d.status) as status from players d where ${isBarred(tenant, playerId)}`;
+/** A player_id in the suppressions. After an erasure nothing else says that it means a barred person. */
+export function numberHash(pepper: Buffer, playerId: string): Buffer {
+  return addressHash(pepper, `number|${playerId}`);
+}
+
+/** Over `suppressions e`: the bar of an erased record that had the player_id with this hash. */
+export function isErasedBar({ property }: Pick<Tenant, "property">, hash: Fragment): Fragment {
+  return sql`e.property_id = ${property.id}::uuid and e.address_hash = ${hash} and e.lifted_at is null
+    and e.reason in ('banned', 'self_excluded')`;
+}
+
+/** The status that is kept for a player_id, as SQL: a self-exclusion before all others. `hash` is its `numberHash`. */
+export function barOf(tenant: Pick<Tenant, "property">, playerId: Fragment, hash: Fragment): Fragment {
+  return sql`
+    select max(b.status) as status from (
+      select d.status from players d where ${isBarred(tenant, playerId)}
+      union all
+      select e.reason from suppressions e where ${isErasedBar(tenant, hash)}) b`;
 }
 
 /** Whether the property has such records at all: as SQL. */
 export function anyBar({ property }: Pick<Tenant, "property">): Fragment {
   return sql`exists (select from players d where d.property_id = ${property.id}::uuid and ${IS_BARRED})`;
+}
+
+/** Whether the property has erased people, whose player_id may be barred: as SQL. */
+export function anyErased({ property }: Pick<Tenant, "property">): Fragment {
+  return sql`exists (select from privacy_requests q
+    where q.property_id = ${property.id}::uuid and q.type = 'deletion' and q.status = 'completed')`;
+}
+
+/** Keeps the bar of an erased person for all their player_ids, by hashes. Answers whether there is one. */
+export async function keepErasedBar(
+  { sql: transaction, property }: Pick<Tenant, "sql" | "property">,
+  playerIds: readonly string[],
+  status: string,
+): Promise<boolean> {
+  if (!(KEPT_BY_NUMBER as readonly string[]).includes(status)) return false;
+  const hashes = playerIds.map((one) => numberHash(property.pepper, one).toString("hex"));
+  await transaction`
+    insert into suppressions (property_id, channel, address_hash, reason, source)
+    select ${property.id}, 'all', decode(h, 'hex'), ${status === "self_excluded" ? status : "banned"}, 'player_id'
+    from unnest(${hashes}::text[]) as h
+    on conflict (property_id, address_hash, channel, reason) where lifted_at is null do nothing`;
+  return true;
 }
 
 /** Gives the deleted records with this player_id the status to which people have lifted the bar. A self-exclusion stays. */
@@ -37,4 +75,8 @@ export async function liftDeletedBars(
   await transaction`${sql`
     update players d set status = ${status}::text
     where ${isBarred({ property }, sql`${playerId}::text`)} and d.status <> 'self_excluded'`}`;
+  await transaction`
+    with clock as materialized (select now() as moment)
+    update suppressions e set lifted_at = clock.moment, updated_at = clock.moment from clock
+    where ${isErasedBar({ property }, sql`${numberHash(property.pepper, playerId)}::bytea`)} and e.reason = 'banned'`;
 }

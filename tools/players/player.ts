@@ -2,7 +2,7 @@ import { cast, type Fragment, join, sql } from "#db/sql.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
-import { isBarred, KEPT_BY_NUMBER, type KeptByNumber } from "#tools/people/bars.ts";
+import { isBarred, isErasedBar, KEPT_BY_NUMBER, type KeptByNumber, numberHash } from "#tools/people/bars.ts";
 import { identityHash } from "#tools/people/identity.ts";
 import { FREE_STATUSES, type PlayerStatus } from "#tools/people/statuses.ts";
 
@@ -61,7 +61,7 @@ export async function matchLists(
 
 interface PersonMatches extends ListMatches {
   merged_into: string | null;
-  /** The status that a deleted record keeps for this player_id. */
+  /** The status that a deleted or erased record keeps for this player_id. */
   barred: KeptByNumber | null;
 }
 
@@ -102,7 +102,10 @@ function recordMatches({ property }: Context, playerId: string): Fragment[] {
   const barred = sql`
     select 'barred' as what, d.status as value from players d
     where ${isBarred({ property }, cast(playerId, "text"))}`;
-  return [merged, barred];
+  const erased = sql`
+    select 'barred' as what, e.reason as value from suppressions e
+    where ${isErasedBar({ property }, sql`${numberHash(property.pepper, playerId)}::bytea`)}`;
+  return [merged, barred, erased];
 }
 
 /** Of the addresses and the name that there are. */

@@ -183,10 +183,15 @@ async function beforeWrite(
   else askAboutNewTexts(context, values);
   await checkPerson(context, input.player_id, values, current);
   if (current) await barLeftAddresses(context, leavingOf(values, current));
-  if (current?.status === "vip_hold" && values.status && values.status !== "vip_hold") {
-    await freeLeftAddresses(context, current.id);
+  if (current?.status === "vip_hold" && isFreed(values.status)) {
+    await freeLeftAddresses(context, [current.id]);
   }
   return values;
+}
+
+/** Whether a record with this new status has no bar. A person whom a list bars gets the status of the list. */
+function isFreed(status: unknown): boolean {
+  return status === "active" || status === "inactive";
 }
 
 /** The addresses that the new values take from a record with a bar. */

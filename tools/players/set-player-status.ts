@@ -58,7 +58,7 @@ export default tool({
       await endFor(context, [playerId], status);
     }
     if (lifts || (before === "vip_hold" && FREE_STATUSES.includes(status) && status !== before)) {
-      await freeLeftAddresses(context, playerId);
+      await freeLeftAddresses(context, [playerId]);
     }
     if (lifts) await liftDeletedBars(context, current.player_id, status);
     const row = await update(context, players, playerId, { status });

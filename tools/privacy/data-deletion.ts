@@ -6,6 +6,7 @@ import { tool } from "#runtime/operation/operation.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
 import { stopAddressSends, stopSends } from "#tools/compliance/sends-under-way.ts";
 import { endFor } from "#tools/enrollments/end.ts";
+import { keepErasedBar } from "#tools/people/bars.ts";
 import { lockImports, lockPlayerWrites } from "#tools/people/locks.ts";
 import { playerWords } from "#tools/people/words.ts";
 import { type Erased, eraseTraces } from "./erase.ts";
@@ -67,8 +68,16 @@ export default tool({
     const name = await playerWords(context, player.id);
     const requestId = await openRequest(context, "deletion", player.id, requestedBy ?? call.actor.id);
     await endFor(context, [person.id], "erased");
+    const merged = await mergedInto(context, player.id);
     const { blanked, ...erased } = await eraseTraces(context, person, requestId);
-    for (const record of await mergedInto(context, player.id)) await eraseMerged(context, record, erased);
+    for (const record of merged) await eraseMerged(context, record, erased);
+    const numbers = [player, ...merged].map(({ player_id }) => player_id);
+    if (await keepErasedBar(context, numbers, player.status)) {
+      erased.retained.push({
+        table: "suppressions",
+        basis: "A keyed hash of each player_id keeps the bar on the person",
+      });
+    }
     // Locked last, because it keeps others from storing players. A player stored before is found by now. A later writer
     // waits, and finds the address barred.
     await lockPlayerWrites(context);

@@ -26,7 +26,7 @@ export async function hold(
     from jsonb_array_elements_text(${revokedWith(context, "sms")}::jsonb) as w(channel)
     left join inbound_messages m on m.property_id = ${property.id} and m.id = ${messageId}
     on conflict (property_id, address_hash, channel, reason) where lifted_at is null
-    do update set source = excluded.source, updated_at = excluded.updated_at
+    do update set expires_at = null, source = excluded.source, updated_at = excluded.updated_at
     returning ${WRITTEN}`;
   announceSuppressed(context, written);
 }

@@ -247,3 +247,182 @@ describe("the number of a deleted record that was banned", () => {
     );
   });
 });
+
+describe("a player_id that means a barred person", () => {
+  const playerId = () => `N-${randomUUID()}`;
+  const excluded = async (fields: Fields) => {
+    const player = await newPlayer(fields);
+    await service.post("/api/self_exclusions", { player_id: player.id });
+    return player;
+  };
+  const remove = (id: string) => service.request("DELETE", `/api/players/${id}`);
+  const merge = (kept: Player, duplicate: Player) =>
+    call("merge-players", { playerId: kept.id, duplicateId: duplicate.id });
+  const restore = async (id: string) => call("restore-player", { playerId: id });
+  const statusOf = async (player_id: string) =>
+    (await service.get(`/api/players?player_id.eq=${player_id}`)).body.map(({ status }: Player) => status);
+
+  test("means that person when an earlier record of it is restored", async () => {
+    const earlier = await newPlayer({ player_id: playerId() });
+    await remove(earlier.id);
+    await remove((await excluded({ player_id: earlier.player_id })).id);
+    expect((await restore(earlier.id)).body.status).toBe("self_excluded");
+    expect(await against(earlier.email)).toContain("self_excluded");
+  });
+
+  test("means that person when a record that was banned is restored", async () => {
+    const earlier = await newPlayer({ player_id: playerId() });
+    await remove(earlier.id);
+    const { id } = await newPlayer({ player_id: earlier.player_id });
+    await set(id, "banned");
+    await remove(id);
+    expect((await restore(earlier.id)).body.status).toBe("banned");
+  });
+
+  test("is not restored once it means the record that it was merged into", async () => {
+    const earlier = await newPlayer({ player_id: playerId() });
+    await remove(earlier.id);
+    const kept = await excluded({});
+    await merge(kept, await newPlayer({ player_id: earlier.player_id }));
+    expect((await restore(earlier.id)).status).toBe(409);
+  });
+
+  test("gets no record by a file when it was merged, also after the deletion of the kept record", async () => {
+    const kept = await excluded({});
+    const duplicate = await newPlayer({ player_id: playerId() });
+    await merge(kept, duplicate);
+    const { player_id } = duplicate;
+    const code = async (input: Fields) => {
+      const { body } = await service.post("/api/import_jobs", {
+        rows: [{ player_id, email: anyEmail() }],
+        ...input,
+      });
+      await service.idle();
+      return (await service.get(`/api/import_jobs/${body.id}/errors`)).body[0]?.code;
+    };
+    expect(await code({ match_on: ["email"] })).toBe("conflict");
+    await remove(kept.id);
+    expect(await code({})).toBe("conflict");
+    expect(await statusOf(player_id)).toEqual([]);
+  });
+
+  test.each([
+    ["self_excluded", "self_excluded"],
+    ["banned", "banned"],
+    ["deceased", "banned"],
+  ])("means a person who was %s still after an erasure", async (before, after) => {
+    const player = await newPlayer({ player_id: playerId() });
+    if (before === "self_excluded") await service.post("/api/self_exclusions", { player_id: player.id });
+    else await set(player.id, before);
+    expect((await call("data-deletion", { playerId: player.id })).status).toBe(200);
+    const { id, status } = await newPlayer({ player_id: player.player_id });
+    expect(status).toBe(after);
+    await call("data-deletion", { playerId: id });
+    await imported([{ player_id: player.player_id, email: anyEmail() }]);
+    expect(await statusOf(player.player_id)).toEqual([after]);
+  });
+
+  test("means them by a merged record's player_id too", async () => {
+    const kept = await excluded({});
+    const duplicate = await newPlayer({ player_id: playerId() });
+    await merge(kept, duplicate);
+    await call("data-deletion", { playerId: kept.id });
+    expect((await newPlayer({ player_id: duplicate.player_id })).status).toBe("self_excluded");
+  });
+
+  test("is free after the erasure of a player with no bar", async () => {
+    const player = await newPlayer({ player_id: playerId() });
+    await call("data-deletion", { playerId: player.id });
+    expect((await newPlayer({ player_id: player.player_id })).status).toBe("active");
+  });
+});
+
+describe("a file that gives the rest of an excluded person's name and birth date", () => {
+  const person = () => ({
+    first_name: "Ana",
+    last_name: `Roe${randomUUID().slice(0, 8)}`,
+    birth_date: "1980-01-02",
+  });
+
+  test.each(["overwrite", "fill_blanks"])("finds the person (%s)", async (on_conflict) => {
+    const { birth_date, ...name } = person();
+    await service.post("/api/self_exclusions", { ...name, birth_date });
+    const player = await newPlayer({ player_id: `N-${randomUUID()}`, ...name });
+    const { player_id } = player;
+    const { body } = await service.post("/api/import_jobs", {
+      rows: [{ player_id, birth_date }],
+      on_conflict,
+    });
+    await service.idle();
+    expect((await service.get(`/api/players/${player.id}`)).body.status).toBe("self_excluded");
+    expect((await service.get(`/api/import_jobs/${body.id}/errors`)).body[0]?.code).toBe("self_excluded");
+    expect(await against(player.email)).toContain("self_excluded");
+  });
+});
+
+describe("a suppression that ends, and that a caller has made", () => {
+  const inAnHour = () => new Date(Date.now() + 3_600_000).toISOString();
+  const tomorrow = () => new Date(Date.now() + 86_400_000).toISOString();
+  const suppress = (address: string, reason: string) =>
+    service.post("/api/suppressions", { channel: "email", address, reason, expires_at: inAnHour() });
+  async function laterAgainst(email: string): Promise<string[]> {
+    await against(email);
+    return (await call("compliance-check", { channel: "email", email, at: tomorrow() })).body.reasons;
+  }
+
+  test("lasts when a record with a refusal lets go of the address", async () => {
+    const { id, email } = await newPlayer();
+    await call("consent-record", { playerId: id, channel: "email", consentGiven: false });
+    expect((await suppress(email, "unsubscribed")).status).toBe(201);
+    await service.request("PATCH", `/api/players/${id}`, { body: { email: anyEmail() } });
+    expect(await laterAgainst(email)).toEqual(["no_consent", "suppressed"]);
+  });
+
+  test("lasts when a file's faulty row refuses the channel", async () => {
+    const email = anyEmail();
+    expect((await suppress(email, "import")).status).toBe(201);
+    await imported([{ email, phone: "x", "consent.email": "no" }]);
+    expect(await laterAgainst(email)).toEqual(["suppressed"]);
+  });
+});
+
+test("a refusal that is later than an older suppression of the address dates it anew", async () => {
+  const { id, email } = await newPlayer();
+  await service.post("/api/suppressions", { channel: "email", address: email, reason: "unsubscribed" });
+  const before = new Date().toISOString();
+  await call("consent-record", { playerId: id, channel: "email", consentGiven: false });
+  await service.request("PATCH", `/api/players/${id}`, { body: { email: anyEmail() } });
+  const { id: next } = await newPlayer({ email });
+  const said = { consentSource: "desk", consentText: "I agree", occurredAt: before, consentGiven: true };
+  await call("consent-record", { playerId: next, channel: "email", ...said });
+  const { body } = await call("compliance-check", { channel: "email", email });
+  expect(body.reasons).toEqual(["suppressed"]);
+});
+
+test("a hold does not end for a left address when the player becomes banned by the number", async () => {
+  const banned = await newPlayer({ player_id: `B-${randomUUID()}` });
+  await set(banned.id, "banned");
+  await service.request("DELETE", `/api/players/${banned.id}`);
+  const { id, email } = await newPlayer({ status: "vip_hold" });
+  await service.request("PATCH", `/api/players/${id}`, { body: { email: anyEmail() } });
+  await service.request("PATCH", `/api/players/${id}`, { body: { player_id: banned.player_id } });
+  expect(await against(email)).toEqual(["suppressed"]);
+});
+
+test("a hold that ends by a file ends for the left address too", async () => {
+  const { id, player_id, email } = await newPlayer({ status: "vip_hold" });
+  await service.request("PATCH", `/api/players/${id}`, { body: { email: anyEmail() } });
+  await imported([{ player_id, status: "active" }]);
+  expect(await against(email)).toEqual([]);
+});
+
+test("a consent for a new address leaves the refusal on the former one", async () => {
+  const { id, email } = await newPlayer();
+  await call("consent-revoke", { playerId: id, channel: "email" });
+  const next = anyEmail();
+  await service.request("PATCH", `/api/players/${id}`, { body: { email: next } });
+  const said = { consentSource: "desk", consentText: "I agree", occurredAt: new Date().toISOString() };
+  await call("consent-record", { playerId: id, channel: "email", consentGiven: true, ...said });
+  expect((await call("compliance-check", { channel: "email", email: next })).body.reasons).toEqual([]);
+  expect(await against(email)).toEqual(["no_consent", "suppressed"]);
+});

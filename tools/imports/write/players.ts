@@ -2,7 +2,12 @@ import { raw } from "#db/sql.ts";
 import { transactionStart } from "#db/transaction-start.ts";
 import { emitMany } from "#runtime/funnel/outbox.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { BARRING_STATUSES, barLeftAddresses, type Leaving } from "#tools/compliance/left-addresses.ts";
+import {
+  BARRING_STATUSES,
+  barLeftAddresses,
+  freeLeftAddresses,
+  type Leaving,
+} from "#tools/compliance/left-addresses.ts";
 import type { ImportParams } from "#tools/imports/job/import-job.ts";
 import refreshSegment from "#tools/segments/refresh-segment.job.ts";
 import { announced, announceExcluded } from "./player-events.ts";
@@ -37,7 +42,10 @@ async function updatePlayers(
 ): Promise<number> {
   const { sql, property } = context;
   const fills = params.on_conflict === "fill_blanks";
-  if (!fills) await barLeftAddresses(context, await leavingPlayers(context));
+  if (!fills) {
+    await barLeftAddresses(context, await leavingPlayers(context));
+    await freeLeftAddresses(context, await freedPlayers(context));
+  }
   const assignments = plain.map((name) =>
     fills ? `${name} = coalesce(p.${name}, r.${name})` : `${name} = coalesce(r.${name}, p.${name})`,
   );
@@ -63,6 +71,14 @@ async function updatePlayers(
       cross join lateral (select coalesce(r.tags, '{}') || ${params.tags}::text[] as tags) a
     where p.property_id = ${property.id} and p.id = r.target and r.verdict is null`;
   return result.count;
+}
+
+/** The players whom their rows take off hold. */
+async function freedPlayers({ sql }: Context): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    select target as id from import_rows
+    where target_status = 'vip_hold' and status in ('active', 'inactive') and excluded is not true and verdict is null`;
+  return rows.map(({ id }) => id);
 }
 
 /** The players with a bar whose rows give them another address. */

@@ -19,7 +19,7 @@ export async function suppressRefused(context: Context, rows: readonly Staged[])
   );
   if (bars.length === 0) return;
   // "offset 0" makes the planner look each address up by itself, whatever cost it estimates.
-  const written = await sql<{ id: string }[]>`
+  const written = await sql<{ id: string; fresh: boolean }[]>`
     with bars as materialized (
       select distinct channel, address, decode(hash, 'hex') as hash
       from jsonb_to_recordset(${bars}::jsonb) as r(channel text, address text, hash text)
@@ -32,9 +32,10 @@ export async function suppressRefused(context: Context, rows: readonly Staged[])
       where e.property_id = ${property.id} and e.address_hash = b.hash and e.reason = 'erased'
         and e.lifted_at is null offset 0)
     order by b.hash, b.channel
-    on conflict (property_id, address_hash, channel, reason) where lifted_at is null do nothing
-    returning id`;
-  const ids = written.map(({ id }) => ({ id }));
+    on conflict (property_id, address_hash, channel, reason) where lifted_at is null
+    do update set expires_at = null, updated_at = excluded.updated_at
+    returning id, xmax = 0 as fresh`;
+  const ids = written.filter(({ fresh }) => fresh).map(({ id }) => ({ id }));
   await emitMany(
     sql,
     property.id,

@@ -24,18 +24,23 @@ export function columnsIn(rows: readonly Staged[]): string[] {
   return EVERY.filter((name) => used.has(name));
 }
 
+interface RowHashes {
+  person(row: Staged): Buffer | null;
+  number(row: Staged): Buffer | null;
+}
+
 /**
  * Copies the rows into the temporary table `import_file`. Creates `import_rows` for their verdicts, where `player` is
- * the row's player, new or known. `identify` gives the hash of a person, or null where none is needed.
+ * the row's player, new or known. `hashes` gives the hash of a person and of a player_id, or null where none is needed.
  */
 export async function stage(
   sql: Sql,
   rows: readonly Staged[],
   columns: readonly string[],
-  identify: (row: Staged) => Buffer | null,
+  hashes: RowHashes,
 ): Promise<void> {
   const given = adHoc(
-    raw(`row int, id uuid, match_on text, identity_hash bytea,
+    raw(`row int, id uuid, match_on text, identity_hash bytea, number_hash bytea,
     ${columns.map((name) => `${name} ${PLAYER_COLUMNS[name]}`).join(", ")}`),
   );
   await sql`create temp table import_file (${given}) on commit drop`;
@@ -43,18 +48,24 @@ export async function stage(
     create temp table import_rows (
       ${given}, target uuid, target_status text, excluded boolean, barred text, verdict text,
       player uuid generated always as (coalesce(target, id)) stored) on commit drop`;
-  const names = ["row", "id", "match_on", "identity_hash", ...columns];
-  await copyIn(sql, "import_file", names, lines(rows, columns, identify));
+  const names = ["row", "id", "match_on", "identity_hash", "number_hash", ...columns];
+  await copyIn(sql, "import_file", names, lines(rows, columns, hashes));
 }
 
 function* lines(
   rows: readonly Staged[],
   columns: readonly string[],
-  identify: (row: Staged) => Buffer | null,
+  { person, number }: RowHashes,
 ): Generator<string> {
   for (const staged of rows) {
     const { row, id, matchOn, values } = staged;
-    const cells: (string | null)[] = [String(row), id, matchOn, copyBytes(identify(staged))];
+    const cells: (string | null)[] = [
+      String(row),
+      id,
+      matchOn,
+      copyBytes(person(staged)),
+      copyBytes(number(staged)),
+    ];
     for (const name of columns) cells.push(values[name] ?? null);
     yield copyLine(cells);
   }

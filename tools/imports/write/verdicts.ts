@@ -2,7 +2,7 @@ import { identifier, join, sql as part } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type ImportParams, MATCH_KEYS, type MatchKey } from "#tools/imports/job/import-job.ts";
 import type { Staged } from "#tools/imports/read/rows.ts";
-import { anyBar, barOf } from "#tools/people/bars.ts";
+import { anyBar, anyErased, barOf, numberHash } from "#tools/people/bars.ts";
 import { identityHash } from "#tools/people/identity.ts";
 import { FREE_STATUSES, PLAYER_STATUSES } from "#tools/people/statuses.ts";
 import { columnsIn, stage } from "./staging.ts";
@@ -39,9 +39,13 @@ export async function stageRows(
 ): Promise<StagedRows> {
   const { sql, property } = context;
   const lists = await exclusionLists(context);
-  const identify = ({ values }: Staged) => (lists.people ? identityHash(property.pepper, values) : null);
+  const hashes = {
+    person: ({ values }: Staged) => (lists.people ? identityHash(property.pepper, values) : null),
+    number: ({ values: { player_id } }: Staged) =>
+      lists.erased && player_id ? numberHash(property.pepper, player_id) : null,
+  };
   const columns = columnsIn(rows);
-  await stage(sql, rows, columns, identify);
+  await stage(sql, rows, columns, hashes);
   onStaged();
   const used = MATCH_KEYS.filter((key) => rows.some(({ matchOn }) => matchOn === key));
   const skipsExisting = params.mode === "create_only" || params.on_conflict === "skip";
@@ -59,9 +63,9 @@ export async function stageRows(
       end
     from import_file r
       left join lateral (${matches(context, used, lists.aliases)}) p on true
-      left join lateral (${namesakes(context)}) o on true
+      left join lateral (${namesakes(context, lists.aliases)}) o on true
       left join lateral (${exclusions(context, lists)}) x on true
-      left join lateral (${lists.bars ? barOf(context, part`r.player_id`) : sql`select null::text as status`}) b on true
+      left join lateral (${lists.bars || lists.erased ? barOf(context, part`r.player_id`, part`r.number_hash`) : sql`select null::text as status`}) b on true
       left join lateral (
         -- The player with the row's player_id keeps an address that another player's erasure has barred.
         select bool_or(s.reason = 'erased' and not coalesce(
@@ -72,6 +76,7 @@ export async function stageRows(
           and s.lifted_at is null and s.reason in ('erased', 'self_excluded')
           and (s.reason = 'erased' or s.expires_at is null or s.expires_at > now())
       ) l on true`;
+  if (lists.people) await findExcluded(context, columns, params.on_conflict);
   const [[found], verdicts] = await Promise.all([
     sql<{ existing: number }[]>`
       select count(*)::int as existing from import_rows where target is not null and verdict is null`,
@@ -79,6 +84,45 @@ export async function stageRows(
       select row, verdict, excluded from import_rows where verdict is not null or excluded order by row`,
   ]);
   return { verdicts, existing: found!.existing, columns };
+}
+
+const NAMES = ["first_name", "last_name", "birth_date"] as const;
+
+/** Rows that give only a part of a name and birth date, which with the rest in the player's record is a self-excluded person. */
+async function findExcluded(
+  { sql, property }: Context,
+  columns: readonly string[],
+  onConflict: ImportParams["on_conflict"],
+): Promise<void> {
+  const given = NAMES.filter((name) => columns.includes(name));
+  if (given.length === 0) return;
+  const fills = onConflict === "fill_blanks";
+  const values = NAMES.map((name) => {
+    const [own, known] = [part`r.${identifier(name)}`, part`p.${identifier(name)}`];
+    if (!given.includes(name)) return part`${known} as ${identifier(name)}`;
+    return part`coalesce(${fills ? known : own}, ${fills ? own : known}) as ${identifier(name)}`;
+  });
+  const people = await sql<({ row: number } & Record<(typeof NAMES)[number], string | null>)[]>`
+    select r.row, v.first_name, v.last_name, v.birth_date::text
+    from import_rows r cross join lateral (
+      select ${join(values)} from players p where p.property_id = ${property.id} and p.id = r.target offset 0) v
+    where r.verdict is null and r.excluded is not true
+      and (${join(
+        given.map((name) => part`r.${identifier(name)} is not null`),
+        " or ",
+      )})`;
+  const hashed = people.flatMap(({ row, ...person }) => {
+    const hash = identityHash(property.pepper, person)?.toString("hex");
+    return hash === undefined ? [] : [{ row, hash }];
+  });
+  if (hashed.length === 0) return;
+  const found = await sql<{ row: number }[]>`
+    with people as materialized (
+      select row, decode(hash, 'hex') as hash from jsonb_to_recordset(${hashed}::jsonb) as h(row int, hash text)
+    )
+    select h.row from people h join self_exclusions x on x.identity_hash = h.hash
+    where x.property_id = ${property.id} and x.starts_at <= now() and (x.ends_at is null or x.ends_at > now())`;
+  await sql`update import_rows set excluded = true where row = any(${found.map(({ row }) => row)}::int[])`;
 }
 
 /** The player of row `r`. Among several players with one email or phone, the oldest counts. */
@@ -112,6 +156,8 @@ interface Lists {
   aliases: boolean;
   /** Records of the property are deleted whose number is barred still. */
   bars: boolean;
+  /** Records of the property were erased. */
+  erased: boolean;
 }
 
 async function exclusionLists(context: Context): Promise<Lists> {
@@ -120,18 +166,22 @@ async function exclusionLists(context: Context): Promise<Lists> {
     select coalesce(bool_or(identity_hash is not null), false) as people,
       coalesce(bool_or(address_hashes <> '{}'), false) as addresses,
       exists (select from players d where d.property_id = ${property.id} and d.merged_into is not null) as aliases,
-      ${anyBar(context)} as bars
+      ${anyBar(context)} as bars, ${anyErased(context)} as erased
     from self_exclusions
     where property_id = ${property.id} and starts_at <= now() and (ends_at is null or ends_at > now())`;
   return lists!;
 }
 
-/** The player who has the player_id of row `r`, where the row means nobody by its email or phone. */
-function namesakes({ sql, property }: Context) {
+/**
+ * The player who has the player_id of row `r`, where the row means nobody by its email or phone. The player_id of a
+ * merged record goes to no new record, also when the kept one is deleted.
+ */
+function namesakes({ sql, property }: Context, hasAliases: boolean) {
+  const merged = hasAliases ? sql`or o.merged_into is not null` : sql``;
   return sql`
     select o.id from players o
-    where p.id is null and r.match_on <> 'player_id' and o.property_id = ${property.id}
-      and o.player_id = r.player_id and o.deleted_at is null limit 1`;
+    where p.id is null and o.property_id = ${property.id} and o.player_id = r.player_id
+      and (r.match_on <> 'player_id' and o.deleted_at is null ${merged}) limit 1`;
 }
 
 /** A self-exclusion of the person of row `r`. */

@@ -34,7 +34,7 @@ test("an import into a property that the statistics do not know reads its player
   });
   const read = await database.db.asProperty(tenant.id, async (sql) => {
     const property = (await service.internals.directory.property(tenant.id))!;
-    await stage(sql, rows, columnsIn(rows), () => null);
+    await stage(sql, rows, columnsIn(rows), { person: () => null, number: () => null });
     await sql`insert into import_rows select * from import_file`;
     const context = { sql, property } as unknown as Context;
     const requester = { actor_type: "system" as const, actor_id: null };

@@ -1,0 +1,33 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { isFull } from "../../support/proof-size.ts";
+import { startService, type TestService } from "../../support/service.ts";
+import { act } from "./oracles/bar-acts.ts";
+import { openCasino } from "./oracles/bar-casino.ts";
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startService({ role: "web" });
+});
+afterAll(() => service?.stop());
+
+const SEQUENCES = isFull ? 1_000 : 12;
+const MOST_ACTS = isFull ? 24 : 14;
+
+test(
+  "nobody with a bar may be written to, whatever API keys do",
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(act, { minLength: 3, maxLength: MOST_ACTS }), async (acts) => {
+        const casino = await openCasino(service);
+        for (const one of acts) await casino.step(one);
+        expect(await casino.falseAllows()).toEqual([]);
+        await casino.press();
+        expect(await casino.falseAllows()).toEqual([]);
+        expect(await casino.falseSends()).toEqual([]);
+      }),
+      { numRuns: SEQUENCES, seed: 3 },
+    );
+  },
+  isFull ? 3_600_000 : 60_000,
+);

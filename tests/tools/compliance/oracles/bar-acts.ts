@@ -1,0 +1,123 @@
+import fc from "fast-check";
+import type { Addressed } from "./bars.ts";
+
+export const NUMBERS = ["N1", "N2", "N3"];
+export const EMAILS = ["a@example.com", "b@example.com", "c@example.com"];
+export const PHONES = ["+17025550101", "+17025550102", "+17025550103"];
+export const PEOPLE = [
+  { first_name: "Ana", last_name: "Roe", birth_date: "1980-01-02" },
+  { first_name: "Bo", last_name: "Doe", birth_date: "1970-03-04" },
+];
+export const CHANNELS: Addressed[] = ["email", "sms", "voice"];
+export const EVIDENCE = { consentSource: "desk", consentText: "I agree to offers" };
+
+export type Fields = Record<string, unknown>;
+
+/** Some of the fields of a person. Fields of several people mix. */
+const fields = fc.record(
+  {
+    player_id: fc.constantFrom(...NUMBERS),
+    email: fc.constantFrom(...EMAILS),
+    phone: fc.constantFrom(...PHONES),
+    person: fc.constantFrom(...PEOPLE),
+    status: fc.constantFrom("active", "vip_hold"),
+  },
+  { requiredKeys: [] },
+);
+const flat = ({ person, ...rest }: Fields): Fields => ({ ...rest, ...(person as object) });
+const change = fc
+  .tuple(fields, fc.subarray(["first_name", "last_name", "birth_date"]))
+  .map(([given, left]) =>
+    Object.fromEntries(Object.entries(flat(given)).filter(([name]) => !left.includes(name as never))),
+  );
+const which = fc.nat({ max: 5 });
+const channel = fc.constantFrom(...CHANNELS);
+
+/** What an API key can do, and what people do by text. */
+export const act = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ act: fc.constant("create" as const), given: change }) },
+  { weight: 4, arbitrary: fc.record({ act: fc.constant("update" as const), which, given: change }) },
+  { weight: 3, arbitrary: fc.record({ act: fc.constant("delete" as const), which }) },
+  { weight: 2, arbitrary: fc.record({ act: fc.constant("restore" as const), which }) },
+  { weight: 2, arbitrary: fc.record({ act: fc.constant("merge" as const), which, other: which }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      act: fc.constant("import" as const),
+      rows: fc.array(fc.record({ given: change, word: fc.constantFrom("", "", "yes", "no") }), {
+        minLength: 1,
+        maxLength: 2,
+      }),
+      mode: fc.constantFrom("upsert", "create_only", "update_only"),
+      on_conflict: fc.constantFrom("overwrite", "fill_blanks", "skip"),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      act: fc.constant("agree" as const),
+      which,
+      channel,
+      proven: fc.boolean(),
+      ago: fc.nat({ max: 5 }),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ act: fc.constant("refuse" as const), which, channel }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      act: fc.constant("revoke" as const),
+      which,
+      channel: fc.constantFrom(...CHANNELS, "all" as const),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      act: fc.constant("revokeAddress" as const),
+      address: fc.constantFrom(...EMAILS, ...PHONES),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ act: fc.constant("dnc" as const), phone: fc.constantFrom(...PHONES) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      act: fc.constant("suppress" as const),
+      address: fc.constantFrom(...EMAILS, ...PHONES),
+      reason: fc.constantFrom("manual", "unsubscribed", "complaint", "import", "stop_keyword"),
+      all: fc.boolean(),
+      ends: fc.boolean(),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ act: fc.constant("unsuppress" as const), which }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      act: fc.constant("exclude" as const),
+      which,
+      how: fc.constantFrom("player", "email", "phone", "person"),
+      pick: fc.nat({ max: 2 }),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      act: fc.constant("end" as const),
+      which,
+      status: fc.constantFrom("banned", "deceased"),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ act: fc.constant("erase" as const), which }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      act: fc.constant("text" as const),
+      phone: fc.constantFrom(...PHONES),
+      text: fc.constantFrom("STOP", "START"),
+    }),
+  },
+);
+export type Act = typeof act extends fc.Arbitrary<infer T> ? T : never;
