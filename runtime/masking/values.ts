@@ -20,6 +20,7 @@ const FIELDS: Readonly<Record<string, (text: string) => string>> = {
   user_agent: leftOut,
   note: leftOut,
   consent_text: leftOut,
+  notice: leftOut,
   external_ref: leftOut,
   client_seed: leftOut,
   void_reason: leftOut,
@@ -151,7 +152,7 @@ const plainName = (field: string) =>
     .replaceAll(/[^a-z]+/g, "_");
 
 function maskedRecord(record: object, written: boolean): Record<string, unknown> {
-  const refused = refusedCell(record);
+  const refused = refusedColumn(record);
   return Object.fromEntries(
     Object.entries(record).map(([name, value]) => [
       name,
@@ -161,25 +162,22 @@ function maskedRecord(record: object, written: boolean): Record<string, unknown>
 }
 
 interface Among {
-  refused: RefusedCell | null;
+  refused: string | null;
   written: boolean;
 }
 
 function maskedMember(name: string, value: unknown, { refused, written }: Among): unknown {
-  if (refused && name === "value") return maskedCell(refused.value, refused.column);
+  if (refused !== null && name === "value" && typeof value === "string") return maskedCell(value, refused);
+  if (refused !== null && name === "examples" && Array.isArray(value)) {
+    return value.map((one) => maskedCell(String(one), refused));
+  }
   return maskedValue(value, name, written || AS_WRITTEN.has(name));
 }
 
-interface RefusedCell {
-  column: string;
-  value: string;
-}
-
-/** The cell for which an import has refused a row. */
-function refusedCell(record: object): RefusedCell | null {
-  if (!(FILE_ROW in record)) return null;
-  const { column, value } = record as { column?: unknown; value?: unknown };
-  return typeof value === "string" ? { column: String(column), value } : null;
+/** The column for whose cells an import has refused a row, or several. */
+function refusedColumn(record: object): string | null {
+  const isRefused = FILE_ROW in record || "examples" in record;
+  return isRefused && "column" in record ? String(record.column) : null;
 }
 
 interface Columnar {
@@ -193,7 +191,7 @@ function isColumnar(value: object): value is Columnar {
 
 function maskedRows({ columns, rows }: Columnar): unknown[][] {
   return rows.map((row) => {
-    const refused = refusedCell(Object.fromEntries(columns.map((name, index) => [name, row[index]])));
+    const refused = refusedColumn(Object.fromEntries(columns.map((name, index) => [name, row[index]])));
     return row.map((value, index) => maskedMember(columns[index] ?? "", value, { refused, written: false }));
   });
 }
