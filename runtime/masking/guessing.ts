@@ -1,4 +1,4 @@
-import { isOperator } from "#db/query/operands.ts";
+import { operatorAmong } from "#db/query/conditions.ts";
 import { OPTIONS } from "#db/query/parse.ts";
 import { invalid } from "#runtime/faults.ts";
 import { GUARDED } from "./values.ts";
@@ -39,9 +39,8 @@ function refuseFilter(key: string, value: string, hidden: RegExp): void {
   const text = isGroup ? value : `${key}.${value}`;
   if (!hidden.test(isGroup ? text : key)) return;
   if (isGroup) throw invalid(key, REFUSAL);
-  // Behind a JSON column stand keys of its path, up to the operator.
   const [, ...words] = text.split(".");
-  const operator = words.find((word) => word === "not" || isOperator(word));
+  const operator = operatorAmong(words);
   if (!WHOLE.has(operator ?? "")) throw invalid(key, REFUSAL);
 }
 
