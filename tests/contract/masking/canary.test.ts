@@ -6,7 +6,7 @@ import { idFields, inputFor, overMcp, overRest, pointsTo } from "../../support/o
 import { startService, type TestService } from "../../support/service.ts";
 import { signedIn } from "../../transports/console/form-browser.ts";
 import { consoleRoutes, filledIn } from "../../transports/console/routes.ts";
-import { plantCanary, SECRETS } from "./canary.ts";
+import { CANARY, plantCanary, SECRETS } from "./canary.ts";
 
 /** A user's requests in a minute are limited. */
 const EACH = 150;
@@ -184,3 +184,24 @@ function pages(): Set<string> {
     ),
   ]);
 }
+
+test.each([
+  "records/players?column=first_name&operator=like&value=Zyx*",
+  "records/players?column=email&operator=ilike&value=zyx*",
+  "records/players?column=postal_code&operator=gt&value=0",
+  "records/inbound_messages?column=text&operator=like&value=Pargle*",
+  "players?q=zyxabel",
+  "players?q=Quorvendish",
+  "players?q=zyxabel.quorvendish",
+])("an analyst cannot guess by the console's %s", async (path) => {
+  const one = await signedIn(service, { role: "analyst" });
+  const { text } = await one.get(`/console/${path}`);
+  const found = [...ids.get("players")!, ...ids.get("inbound_messages")!].filter((id) => text.includes(id));
+  expect(found).toEqual([]);
+});
+
+test("an analyst finds a player in the console by the whole address", async () => {
+  const one = await signedIn(service, { role: "analyst" });
+  const { text } = await one.get(`/console/players?q=${encodeURIComponent(CANARY.email)}`);
+  expect(text).toContain(canary.player);
+});
