@@ -62,6 +62,11 @@ export function parseGroup(readable: ReadableTable, key: string, value: string, 
   return group;
 }
 
+/** The operator among the words behind a column, or the `not` before it: keys of a JSON path may come first. */
+export function operatorAmong(words: readonly string[]): string | undefined {
+  return words.find((word) => word === "not" || isOperator(word));
+}
+
 /** All conditions of a filter, nested ones included. */
 export function conditionsOf(filter: Filter): Condition[] {
   return "logic" in filter ? filter.filters.flatMap(conditionsOf) : [filter];

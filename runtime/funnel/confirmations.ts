@@ -56,11 +56,26 @@ export async function recordedAnswer(agentCall: AgentCall): Promise<Outcome | nu
 
 /** Stores an agent's preview and answers the token that confirms it. */
 export async function giveConfirmation(agentCall: AgentCall, preview: Preview): Promise<GivenToken> {
+  const { operation, call } = agentCall;
+  return among(agentCall, (sql, scope) => storePreview(sql, call, { scope, operation, preview }));
+}
+
+/** Ends a token whose preview the human has declined: nobody can accept it afterwards. */
+export async function endConfirmation(agentCall: AgentCall, token: string): Promise<void> {
+  const id = idOf(token, agentCall.call);
+  await among(
+    agentCall,
+    (sql, scope) => sql`
+      delete from agent_confirmations where property_id = ${scope} and id = ${id} and used_at is null`,
+  );
+}
+
+/** Runs a statement among the confirmations where the call's are stored. */
+async function among<T>(agentCall: AgentCall, work: (sql: Sql, scope: string) => Promise<T>): Promise<T> {
   const { service, operation, call } = agentCall;
   const property = await propertyOf(agentCall);
-  const store = (sql: Sql) => storePreview(sql, call, { scope: scopeOf(call, property), operation, preview });
-  const isTenants = operation.realm === "property";
-  return isTenants ? service.db.asProperty(property!.id, store) : service.db.asSystem(store);
+  const run = (sql: Sql) => work(sql, scopeOf(call, property));
+  return operation.realm === "property" ? service.db.asProperty(property!.id, run) : service.db.asSystem(run);
 }
 
 interface Stored {

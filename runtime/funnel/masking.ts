@@ -4,9 +4,9 @@ import { maskedText, maskedValue } from "#runtime/masking/values.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import type { Outcome } from "./service.ts";
 
-/** Refuses what would show personal data past the masking: a file, and a filter that guesses. */
+/** Refuses what would show personal data past the masking: a file, a person's whole data, and a filter that guesses. */
 export function refusePastMasking(operation: Operation, inputs: readonly Record<string, unknown>[]): void {
-  if (operation.file) {
+  if (operation.file || operation.zipped) {
     throw new Fault("forbidden", {
       message: "Personal data is masked for you, and a file shows it whole. A manager can make the file.",
     });

@@ -1,10 +1,12 @@
+import { operatorAmong } from "#db/query/conditions.ts";
 import { OPTIONS } from "#db/query/parse.ts";
 import { invalid } from "#runtime/faults.ts";
+import { GUARDED } from "./values.ts";
 
 /** Fields that are masked in answers, by the names that filters and rules have for them. */
 const HIDDEN = [
-  ...["email", "phone", "phone_e164", "first_name", "last_name", "birth_date", "address", "recipient"],
-  ...["ip", "ip_address", "user_agent", "html", "text"],
+  ...["email", "phone", "phone_e164", "address", "recipient", "sender", "html", "text", "decided_by_email"],
+  ...GUARDED,
 ];
 /** Comparing whole values shows nothing that the caller does not know. */
 const WHOLE = new Set(["eq", "in", "is", "is_set", "is_not_set", "is_empty"]);
@@ -38,7 +40,8 @@ function refuseFilter(key: string, value: string, hidden: RegExp): void {
   if (!hidden.test(isGroup ? text : key)) return;
   if (isGroup) throw invalid(key, REFUSAL);
   const [, ...words] = text.split(".");
-  if (!WHOLE.has(words[0] ?? "")) throw invalid(key, REFUSAL);
+  const operator = operatorAmong(words);
+  if (!WHOLE.has(operator ?? "")) throw invalid(key, REFUSAL);
 }
 
 /** Rule rows, wherever they stand. */

@@ -6,19 +6,41 @@ const E164 = /\+([1-9])\d{2,10}(\d{4})(?!\d)/g;
 /** A phone number as people write it. It is searched only in values that people submitted. */
 const WRITTEN_NUMBER = /^[+\d(][\d\s().-]{5,18}(\d{4})$/;
 
-/** Fields that identify a person by themselves, each with its masked form. */
+/** A player as our own sentences name one. */
+const NAMED_PLAYER = /the player ("(?:[^"\\]|\\.)*"), "((?:[^"\\]|\\.)*)"/g;
+
+/** Fields that identify a person by themselves or hold words of or about one, each with its masked form. */
 const FIELDS: Readonly<Record<string, (text: string) => string>> = {
   first_name: initial,
   last_name: initial,
   birth_date: (text) => `${text.slice(0, 4)}-••-••`,
-  ip: () => "•••",
-  ip_address: () => "•••",
-  user_agent: () => "•••",
+  postal_code: (text) => `${text.slice(0, 2)}•••`,
+  ip: leftOut,
+  ip_address: leftOut,
+  user_agent: leftOut,
+  note: leftOut,
+  consent_text: leftOut,
+  notice: leftOut,
+  external_ref: leftOut,
+  client_seed: leftOut,
+  void_reason: leftOut,
+  response_snippet: leftOut,
 };
 /** A value that people submitted, whatever its form. */
-const AS_WRITTEN = new Set(["value"]);
+const AS_WRITTEN = new Set(["value", "address", "email", "phone", "recipient", "sender"]);
+/** Words of vendors, who repeat numbers in any form. */
+const VENDORS_WORDS = new Set(["error", "error_message", "last_error", "reply_error"]);
+const REPEATED_NUMBER = /(?<![\w+])\(?\d[\d\s().-]{5,18}(\d{4})(?!\w)/g;
 /** A row of a file, whose columns have names in any language. */
 const FILE_ROW = "original_row";
+/** A player's own fields, which the property names. */
+const CUSTOM = "custom";
+/** Values of events, named by those who send them. */
+const EVENT_VALUES = new Set(["properties", "context"]);
+/** Of such a number nobody knows whether it is a person's. A shorter one is an amount. */
+const LONG_NUMBER = 1_000_000;
+/** Documents of the house, which are read, changed and written again: they are about nobody. */
+const DOCUMENTS = new Set(["definition", "draft_definition"]);
 /** Columns of files that tell nobody who a person is. */
 const IMPERSONAL = new Set([
   ...["player_id", "tier", "adt", "coin_in", "lifetime_theo", "status", "timezone", "state", "country"],
@@ -31,8 +53,24 @@ const TRANSCRIPT = "transcript";
 /** Not about people, and only useful unmasked. */
 const UNTOUCHED = new Set(["page", "audit_id"]);
 
+/** Fields whose values cannot be guessed by filters, because answers mask them. */
+export const GUARDED: readonly string[] = [
+  ...Object.keys(FIELDS),
+  ...[FILE_ROW, CUSTOM, ...EVENT_VALUES, ...VENDORS_WORDS, TRANSCRIPT, "diff", "attempts"],
+  // Of proposals: they may name a player.
+  ...["title", "sentences", "input"],
+];
+
+function leftOut(): string {
+  return "•••";
+}
+
 function initial(text: string): string {
   return `${[...text][0] ?? ""}•••`;
+}
+
+function initials(name: string): string {
+  return name.split(" ").map(initial).join(" ");
 }
 
 /** Whether the whole value of the field is masked, whatever it is. */
@@ -42,13 +80,19 @@ export function isMaskedField(name: string): boolean {
 
 /** Text without whole addresses: `j***@e***.com`, `+1•••••4567`. */
 export function maskedText(text: string): string {
-  return text.replace(EMAIL, "$1***@$2***.$3").replace(E164, "+$1•••••$2");
+  return text
+    .replace(EMAIL, "$1***@$2***.$3")
+    .replace(E164, "+$1•••••$2")
+    .replace(NAMED_PLAYER, (_, number: string, name: string) => `the player ${number}, "${initials(name)}"`);
 }
 
 /** A value without personal data: addresses in any text, names and birth dates in their fields. */
 export function maskedValue(value: unknown, field = "", written = false): unknown {
   if (typeof value === "string") return maskedString(value, field, written);
   if (field === TRANSCRIPT && Array.isArray(value)) return value.map(maskedLine);
+  if (field === CUSTOM) return maskedLeaves(value, false);
+  if (EVENT_VALUES.has(field)) return maskedLeaves(value, true);
+  if (DOCUMENTS.has(field)) return withoutAddresses(value);
   if (Array.isArray(value)) return value.map((one) => maskedValue(one, field, written));
   if (typeof value !== "object" || value === null) return value;
   if (field === FILE_ROW) return maskedCells(value);
@@ -81,11 +125,34 @@ function maskedCells(row: object): Record<string, unknown> {
   );
 }
 
-/** The rows of an import have the caller's own column names. */
-const plainName = (field: string) => field.toLowerCase().replaceAll(/[^a-z]+/g, "_");
+/** Values whose names are the property's own. Only booleans and, among `amounts`, short numbers tell of nobody. */
+function maskedLeaves(value: unknown, amounts: boolean): unknown {
+  if (value === null || typeof value === "boolean") return value;
+  if (typeof value === "number") return amounts && Math.abs(value) < LONG_NUMBER ? value : "•••";
+  if (typeof value === "string") return maskedCell(value, "");
+  if (Array.isArray(value)) return value.map((one) => maskedLeaves(one, amounts));
+  return mapped(Object(value), (one) => maskedLeaves(one, amounts));
+}
+
+function withoutAddresses(value: unknown): unknown {
+  if (typeof value === "string") return maskedText(value);
+  if (Array.isArray(value)) return value.map(withoutAddresses);
+  return typeof value === "object" && value !== null ? mapped(value, withoutAddresses) : value;
+}
+
+function mapped(record: object, change: (value: unknown) => unknown): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value)]));
+}
+
+/** The rows of an import have the caller's own column names. Inputs may be in camel case. */
+const plainName = (field: string) =>
+  field
+    .replaceAll(/([a-z])([A-Z])/g, "$1_$2")
+    .toLowerCase()
+    .replaceAll(/[^a-z]+/g, "_");
 
 function maskedRecord(record: object, written: boolean): Record<string, unknown> {
-  const refused = refusedCell(record);
+  const refused = refusedColumn(record);
   return Object.fromEntries(
     Object.entries(record).map(([name, value]) => [
       name,
@@ -95,25 +162,22 @@ function maskedRecord(record: object, written: boolean): Record<string, unknown>
 }
 
 interface Among {
-  refused: RefusedCell | null;
+  refused: string | null;
   written: boolean;
 }
 
 function maskedMember(name: string, value: unknown, { refused, written }: Among): unknown {
-  if (refused && name === "value") return maskedCell(refused.value, refused.column);
+  if (refused !== null && name === "value" && typeof value === "string") return maskedCell(value, refused);
+  if (refused !== null && name === "examples" && Array.isArray(value)) {
+    return value.map((one) => maskedCell(String(one), refused));
+  }
   return maskedValue(value, name, written || AS_WRITTEN.has(name));
 }
 
-interface RefusedCell {
-  column: string;
-  value: string;
-}
-
-/** The cell for which an import has refused a row. */
-function refusedCell(record: object): RefusedCell | null {
-  if (!(FILE_ROW in record)) return null;
-  const { column, value } = record as { column?: unknown; value?: unknown };
-  return typeof value === "string" ? { column: String(column), value } : null;
+/** The column for whose cells an import has refused a row, or several. */
+function refusedColumn(record: object): string | null {
+  const isRefused = FILE_ROW in record || "examples" in record;
+  return isRefused && "column" in record ? String(record.column) : null;
 }
 
 interface Columnar {
@@ -127,7 +191,7 @@ function isColumnar(value: object): value is Columnar {
 
 function maskedRows({ columns, rows }: Columnar): unknown[][] {
   return rows.map((row) => {
-    const refused = refusedCell(Object.fromEntries(columns.map((name, index) => [name, row[index]])));
+    const refused = refusedColumn(Object.fromEntries(columns.map((name, index) => [name, row[index]])));
     return row.map((value, index) => maskedMember(columns[index] ?? "", value, { refused, written: false }));
   });
 }
@@ -137,5 +201,6 @@ function maskedString(text: string, field: string, written: boolean): string {
   const known = plainName(field);
   if (Object.hasOwn(FIELDS, known)) return FIELDS[known]!(text);
   const masked = maskedText(visible(text));
-  return written ? masked.replace(WRITTEN_NUMBER, "•••••$1") : masked;
+  if (VENDORS_WORDS.has(known)) return masked.replace(REPEATED_NUMBER, "•••••$1");
+  return written || AS_WRITTEN.has(known) ? masked.replace(WRITTEN_NUMBER, "•••••$1") : masked;
 }

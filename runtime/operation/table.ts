@@ -32,7 +32,7 @@ export interface ColumnRules {
   readonly keys?: readonly string[];
   /** Its values are the property's own words: a filter by one that nothing has is told which there are. */
   readonly vocabulary?: true;
-  /** Filled in for one person: the text may name them, and its links are theirs. Masked answers leave it out. */
+  /** Filled in for one person, or written by one: it may name them, and its links are theirs. Masked answers leave it out. */
   readonly rendered?: true;
   /** Computes the column from the table's own columns when it is read. */
   readonly sql?: string;

@@ -23,6 +23,7 @@ export default table({
     priority: readable(z.int()),
     offer: readable(
       z.record(z.string(), z.unknown()).nullable().describe("Its type, value, code and expires_at"),
+      { rendered: true },
     ),
     pinned: readable(z.boolean()),
     delivered_at: readable(timestamp(), { concise: true }),

@@ -19,7 +19,7 @@ export default table({
     player_id: readable(z.uuid().nullable(), { concise: true }),
     sender: readable(z.string().nullable(), { concise: true, form: RECIPIENT_FORM }),
     recipient: readable(z.string(), { form: RECIPIENT_FORM }),
-    text: readable(z.string().nullable(), { concise: true }),
+    text: readable(z.string().nullable(), { concise: true, rendered: true }),
     action: readable(z.enum(INBOUND_ACTIONS), { concise: true }),
     matched: readable(z.string().nullable().describe("The keyword that decided the action"), {
       vocabulary: true,

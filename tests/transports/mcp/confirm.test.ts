@@ -486,29 +486,50 @@ describe("a client that can ask its human", () => {
   });
 });
 
+/** send_campaign on the wire of a client of the newest revision. */
+async function sending(asked: object, capabilities: object) {
+  const params = {
+    name: "send_campaign",
+    ...asked,
+    _meta: {
+      "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+      "io.modelcontextprotocol/clientInfo": { name: "agent", version: "1" },
+      "io.modelcontextprotocol/clientCapabilities": capabilities,
+    },
+  };
+  const { body } = await service.request("POST", "/api/mcp", {
+    body: { jsonrpc: "2.0", id: 1, method: "tools/call", params },
+    headers: {
+      Accept: "application/json, text/event-stream",
+      "MCP-Protocol-Version": "2026-07-28",
+      "Mcp-Method": "tools/call",
+      "Mcp-Name": "send_campaign",
+    },
+  });
+  return body.result;
+}
+
+test.each(["decline", "cancel", "accept"])(
+  "a question that its human has answered with no, by %s, cannot be accepted afterwards",
+  async (action) => {
+    const { id } = await campaign();
+    const form = { elicitation: { form: {} } };
+    const params = { arguments: { campaignId: id } };
+    const { requestState } = await sending(params, form);
+    const answered = (confirm: object) =>
+      sending({ ...params, inputResponses: { confirm }, requestState }, form);
+    const no = { action, ...(action === "accept" && { content: { confirm: false } }) };
+    expect(await answered(no)).toMatchObject({ structuredContent: { code: "declined" } });
+    const late = await answered({ action: "accept", content: { confirm: true } });
+    expect(late).toMatchObject({ isError: true, structuredContent: { code: "invalid" } });
+    expect(await statusOf(id)).toBe("draft");
+  },
+);
+
 test("a client that knows tasks is given one for what is done, and none for the preview", async () => {
   const { id } = await campaign();
-  const call = async (input: Asked) => {
-    const params = {
-      name: "send_campaign",
-      arguments: { campaignId: id, ...input },
-      _meta: {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": { name: "agent", version: "1" },
-        "io.modelcontextprotocol/clientCapabilities": { extensions: { "io.modelcontextprotocol/tasks": {} } },
-      },
-    };
-    const { body } = await service.request("POST", "/api/mcp", {
-      body: { jsonrpc: "2.0", id: 1, method: "tools/call", params },
-      headers: {
-        Accept: "application/json, text/event-stream",
-        "MCP-Protocol-Version": "2026-07-28",
-        "Mcp-Method": "tools/call",
-        "Mcp-Name": "send_campaign",
-      },
-    });
-    return body.result;
-  };
+  const tasks = { extensions: { "io.modelcontextprotocol/tasks": {} } };
+  const call = (input: Asked) => sending({ arguments: { campaignId: id, ...input } }, tasks);
   const first = await call({});
   expect(first).toMatchObject({ resultType: "complete", structuredContent: { confirmation_required: true } });
   const done = await call({ confirm_token: first.structuredContent.confirm_token });

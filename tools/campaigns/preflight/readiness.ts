@@ -2,6 +2,7 @@ import { NIL_UUID } from "#db/types.ts";
 import type { Messages, SendingChannel } from "#runtime/channels/provider/channel.ts";
 import { Fault, type FaultDetail, toFault } from "#runtime/faults.ts";
 import { inTurns } from "#runtime/limits/turns.ts";
+import { maskedValue } from "#runtime/masking/values.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import { ticketProblems } from "#tools/campaigns/campaign/game-ticket.ts";
@@ -215,17 +216,19 @@ function recipientOf(
   };
 }
 
-/** The player's values without full names and birth dates. Addresses in texts are masked in the answer. */
-function pseudonymous(player: Record<string, unknown>): Record<string, unknown> {
-  const { first_name, last_name, birth_date } = player;
+/** The player's values as masked answers have them, and still of their kinds, so that texts render. */
+function pseudonymous({ address, ...player }: Record<string, unknown>): Record<string, unknown> {
+  const { birth_date, custom } = player;
   return {
-    ...player,
-    first_name: initial(first_name),
-    last_name: initial(last_name),
+    ...(maskedValue(player) as object),
+    address,
     birth_date: typeof birth_date === "string" ? `${birth_date.slice(0, 4)}-01-01` : null,
+    custom: Object.fromEntries(Object.entries(custom ?? {}).map(([key, value]) => [key, placeholder(value)])),
   };
 }
 
-function initial(name: unknown): string | null {
-  return typeof name === "string" ? `${[...name][0] ?? ""}•••` : null;
+/** A value of the same kind that tells of nobody. */
+function placeholder(value: unknown): unknown {
+  if (typeof value === "number") return 0;
+  return typeof value === "string" ? "•••" : value;
 }

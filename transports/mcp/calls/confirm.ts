@@ -11,6 +11,7 @@ import { Fault } from "#runtime/faults.ts";
 import { canonicalHash } from "#runtime/funnel/audit.ts";
 import {
   type AgentCall,
+  endConfirmation,
   type GivenToken,
   giveConfirmation,
   mustConfirm,
@@ -52,7 +53,10 @@ export async function doConfirmed(asked: AgentCall, said: Said): Promise<Answer>
   if (recorded) return { outcome: recorded };
   const human = canAskHuman(context) ? humanSaid(context) : null;
   const asking = { asked, given, human: human !== null };
-  if (human?.answer === "no") return { declined: true };
+  if (human?.answer === "no") {
+    if (human.token !== undefined) await endConfirmation(asked, human.token);
+    return { declined: true };
+  }
   const token = human ? human.token : argument;
   if (token === undefined) return show(asking);
   const { service, operation, call, input } = asked;
@@ -97,8 +101,9 @@ function humanSaid({ mcpReq }: ServerContext): { answer: "yes" | "no" | "nothing
   const said = inputResponse(mcpReq.inputResponses, ANSWER);
   if (said.kind !== "elicit") return { answer: "nothing" };
   const token = mcpReq.requestState();
-  const agrees = said.action === "accept" && said.content?.[ANSWER] === true && typeof token === "string";
-  return agrees ? { answer: "yes", token: String(token) } : { answer: "no" };
+  if (typeof token !== "string") return { answer: "no" };
+  const agrees = said.action === "accept" && said.content?.[ANSWER] === true;
+  return { answer: agrees ? "yes" : "no", token };
 }
 
 interface Asking {

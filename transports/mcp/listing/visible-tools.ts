@@ -94,8 +94,8 @@ function offers(
   { toolsets, readOnly, exclude, masked }: Options,
   { operation, toolset }: OfferedTool,
 ): boolean {
-  // A file is plain text: masking could not recognize names in it.
-  if (masked && operation.file) return false;
+  // Masking could not recognize names in a file, nor in all that there is about a person.
+  if (masked && (operation.file || operation.zipped)) return false;
   if (Array.isArray(toolsets) && !toolsets.includes(toolset)) return false;
   return !(readOnly && operation.effect !== "read") && !exclude.includes(operation.name);
 }
