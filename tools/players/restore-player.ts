@@ -9,7 +9,7 @@ import type { RowOf } from "#runtime/operation/table.ts";
 import { suppressAddressesOf } from "#tools/compliance/self-exclusion.ts";
 import { sharedPlayerWriteLock } from "#tools/people/locks.ts";
 import { playerWords } from "#tools/people/words.ts";
-import { matchLists } from "./player.ts";
+import { matchPerson } from "./player.ts";
 import players from "./players.table.ts";
 
 const DAYS = 30;
@@ -33,24 +33,26 @@ export default tool({
   async handler(context, { playerId }) {
     await context.sql`${adHoc(raw(sharedPlayerWriteLock(context.property.id)))}`;
     const deleted = await lockDeleted(context, playerId);
-    const lists = await matchLists(context, deleted);
+    const found = await matchPerson(context, deleted.player_id, deleted, null);
     if (await isTaken(context, deleted.player_id)) {
       throw new Fault("conflict", {
         message: `Another player now has the player_id ${JSON.stringify(deleted.player_id)}.`,
       });
     }
-    if (lists.erased) {
+    if (found.merged_into !== null) {
+      throw new Fault("conflict", {
+        message: `The player_id ${JSON.stringify(deleted.player_id)} was merged: it means the player ${found.merged_into}.`,
+      });
+    }
+    if (found.erased) {
       throw new Fault("conflict", {
         message: "Since the deletion, the data of a person with this address was erased.",
       });
     }
-    const excluded = lists.excluded && deleted.status !== "deceased";
-    const row = await update(context, players, playerId, {
-      deleted_at: null,
-      ...(excluded && { status: "self_excluded" }),
-    });
-    if (excluded) await suppressAddressesOf(context, [playerId]);
-    const status = excluded ? "self_excluded" : deleted.status;
+    const kept = found.barred ?? deleted.status;
+    const status = found.excluded && kept !== "deceased" ? "self_excluded" : kept;
+    const row = await update(context, players, playerId, { deleted_at: null, status });
+    if (status === "self_excluded") await suppressAddressesOf(context, [playerId]);
     const words = await playerWords(context, playerId);
     context.ask?.({
       sentences: () => [
