@@ -107,9 +107,9 @@ export function fingerprintOf(
 export function checkFingerprint(
   record: { id: string },
   { prints, lists }: { prints: Prints; lists: Lists },
-  checked: string | undefined,
+  checked: string,
 ): void {
-  if (checked === undefined || checked === fingerprintOf(record, prints, lists)) return;
+  if (checked === fingerprintOf(record, prints, lists)) return;
   const message = "is not that of the campaign, which has changed since; preflight_campaign checks it again";
   throw new Fault("conflict", { message, details: [{ field: "fingerprint", message }] });
 }

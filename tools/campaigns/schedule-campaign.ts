@@ -60,7 +60,9 @@ export default tool({
       update campaigns set ${assignments(times)} where property_id = ${property.id} and id = ${campaign_id}`;
     const timed = await findCampaign(context, campaign_id);
     const present = await presentState(context, timed);
-    checkFingerprint(timed, { ...present, lists: await listsOf(context, timed) }, fingerprint);
+    if (fingerprint !== undefined) {
+      checkFingerprint(timed, { ...present, lists: await listsOf(context, timed) }, fingerprint);
+    }
     const checked = dry_run ? await preflight(context, scheduled) : undefined;
     const words = async () => sendingWords(context, timed, checked ?? (await preflight(context, scheduled)));
     context.ask?.(questionOf(context, timed, present, words));
