@@ -88,15 +88,28 @@ export const fingerprintInput = z
     "From preflight_campaign: refused where the message, the audience or the provider is another one by now",
   );
 
-/** The fingerprint of all that a campaign sends. Its hour is left out: scheduling sets it after the check. */
-export function fingerprintOf({ id }: { id: string }, { time: _, flags = {}, ...prints }: Prints): string {
+type Lists = Readonly<Record<string, string>>;
+
+/**
+ * The fingerprint of all that a campaign sends, with the players of its lists. Its hour is left out: scheduling sets it
+ * after the check.
+ */
+export function fingerprintOf(
+  { id }: { id: string },
+  { time: _, flags = {}, ...prints }: Prints,
+  lists: Lists,
+): string {
   const { clock: __, ...rules } = flags;
-  return canonicalHash({ id, ...prints, flags: rules }).toString("hex");
+  return canonicalHash({ id, ...prints, flags: rules, lists }).toString("hex");
 }
 
 /** Throws `conflict` unless the campaign is the one that was checked. */
-export function checkFingerprint(record: { id: string }, prints: Prints, checked: string | undefined): void {
-  if (checked === undefined || checked === fingerprintOf(record, prints)) return;
+export function checkFingerprint(
+  record: { id: string },
+  { prints, lists }: { prints: Prints; lists: Lists },
+  checked: string,
+): void {
+  if (checked === fingerprintOf(record, prints, lists)) return;
   const message = "is not that of the campaign, which has changed since; preflight_campaign checks it again";
   throw new Fault("conflict", { message, details: [{ field: "fingerprint", message }] });
 }

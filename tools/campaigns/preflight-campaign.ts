@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
 import { fingerprintOf } from "#tools/approvals/approval.ts";
-import { campaignPrints, presentState, stateOf } from "./approval/approve.ts";
+import { campaignPrints, listsOf, presentState, stateOf } from "./approval/approve.ts";
 import { sendingWords } from "./approval/words.ts";
 import { findCampaign } from "./campaign/campaign.ts";
 import { isSendable, Preflight, preflight } from "./preflight/preflight.ts";
@@ -40,7 +40,8 @@ export default tool({
       const state = stateOf(campaign, await presentState(context, campaign));
       context.ask({ state, sentences: () => sendingWords(context, campaign, checked) });
     }
-    const fingerprint = fingerprintOf(campaign, await campaignPrints(context, campaign));
+    const prints = await campaignPrints(context, campaign);
+    const fingerprint = fingerprintOf(campaign, prints, await listsOf(context, campaign));
     // The MCP answer adds the token.
     return { ...checked, fingerprint, confirm_token: null };
   },

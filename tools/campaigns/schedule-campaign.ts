@@ -6,7 +6,7 @@ import { localTime } from "#runtime/operation/columns.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { checkFingerprint, fingerprintInput } from "#tools/approvals/approval.ts";
-import { approving, CONFIRMED_DEADLINE_MS, presentState, questionOf } from "./approval/approve.ts";
+import { approving, CONFIRMED_DEADLINE_MS, listsOf, presentState, questionOf } from "./approval/approve.ts";
 import { sendingWords } from "./approval/words.ts";
 import { type Campaign, CampaignView, changeStatus, findCampaign, lockFor } from "./campaign/campaign.ts";
 import fireCampaign from "./fire-campaign.job.ts";
@@ -60,7 +60,9 @@ export default tool({
       update campaigns set ${assignments(times)} where property_id = ${property.id} and id = ${campaign_id}`;
     const timed = await findCampaign(context, campaign_id);
     const present = await presentState(context, timed);
-    checkFingerprint(timed, present.prints, fingerprint);
+    if (fingerprint !== undefined) {
+      checkFingerprint(timed, { ...present, lists: await listsOf(context, timed) }, fingerprint);
+    }
     const checked = dry_run ? await preflight(context, scheduled) : undefined;
     const words = async () => sendingWords(context, timed, checked ?? (await preflight(context, scheduled)));
     context.ask?.(questionOf(context, timed, present, words));

@@ -6,6 +6,7 @@ import { checkFingerprint, fingerprintInput } from "#tools/approvals/approval.ts
 import {
   approving,
   CONFIRMED_DEADLINE_MS,
+  listsOf,
   type Present,
   presentState,
   questionOf,
@@ -75,7 +76,9 @@ async function queueCampaign(
   refusePaused(pause);
   await lockTemplates(context, campaign);
   const present = await askToSend(context, campaign);
-  checkFingerprint(campaign, present.prints, fingerprint);
+  if (fingerprint !== undefined) {
+    checkFingerprint(campaign, { ...present, lists: await listsOf(context, campaign) }, fingerprint);
+  }
   const { problems } = await checkReadiness(context, campaign);
   if (problems.length > 0) throw notReady(problems);
   const values = { finished_at: null, fires_at: null, ...approving(context, campaign, present) };

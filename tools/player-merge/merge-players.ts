@@ -24,6 +24,7 @@ export default tool({
     "Moves everything of a duplicate player to the kept player, for good. Empty fields of the kept player are filled. A refusal of either wins, and so does the stricter status. The duplicate's waiting messages are cancelled. Imports and events that name the duplicate's player_id reach the kept player from then on.",
   scope: "write",
   effect: "destroy",
+  movesPlayers: true,
   property: "propertyId",
   input: {
     propertyId: z.uuid(),

@@ -49,8 +49,8 @@ export default tool({
         message: "Since the deletion, the data of a person with this address was erased.",
       });
     }
-    const excluded = found.excluded && deleted.status !== "deceased";
-    const status = excluded ? "self_excluded" : (found.barred ?? deleted.status);
+    const kept = found.barred ?? deleted.status;
+    const status = found.excluded && kept !== "deceased" ? "self_excluded" : kept;
     const row = await update(context, players, playerId, { deleted_at: null, status });
     if (status === "self_excluded") await suppressAddressesOf(context, [playerId]);
     const words = await playerWords(context, playerId);

@@ -1,25 +1,49 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import type { AppSecret } from "#runtime/config.ts";
 import type { HttpContext } from "#transports/http/handlers.ts";
 
-/**
- * The forms' token against forgery: it follows from the session's token, which no other site knows. A form of a property
- * also names it there, because another tab of the browser can choose another one.
- */
-export function formToken(session: string, propertyId?: string): string {
-  const secret = createHash("sha256").update(`console form ${session}`).digest("base64url");
-  return propertyId === undefined ? secret : `${secret}.${propertyId}`;
+/** The person whom a page is for, and the session that shows it. */
+export interface Reader {
+  session: string;
+  userId: string;
 }
+
+/**
+ * The forms' token against forgery: it follows from the session's token, which no other site knows. It also names the
+ * person, by a mark that only the service can make. A form of a property names that too, because another tab of the
+ * browser can choose another one.
+ */
+export function formToken(config: AppSecret, { session, userId }: Reader, propertyId?: string): string {
+  const parts = [secretOf(session), markOf(config, userId), propertyId];
+  return parts.filter((part) => part !== undefined).join(".");
+}
+
+const secretOf = (session: string) =>
+  createHash("sha256").update(`console form ${session}`).digest("base64url");
+
+const markOf = ({ appSecret }: AppSecret, userId: string) =>
+  createHmac("sha256", appSecret).update(`console form ${userId}`).digest("base64url");
+
+const partOf = (form: URLSearchParams, index: number) => form.get("token")?.split(".")[index];
 
 /** The property of the page whose form this is. */
 export function propertyOfForm(form: URLSearchParams): string | undefined {
-  return form.get("token")?.split(".")[1];
+  return partOf(form, 2);
 }
 
 /** Whether the form carries the session's token. */
 export function hasFormToken(form: URLSearchParams, session: string): boolean {
-  const given = Buffer.from(form.get("token")?.split(".")[0] ?? "");
-  const right = Buffer.from(formToken(session));
-  return given.length === right.length && timingSafeEqual(given, right);
+  return isSame(partOf(form, 0), secretOf(session));
+}
+
+/** Whether a page for this person had the form, in whatever session. */
+export function wasShownTo(form: URLSearchParams, config: AppSecret, userId: string): boolean {
+  return isSame(partOf(form, 1), markOf(config, userId));
+}
+
+function isSame(given: string | undefined, right: string): boolean {
+  const [one, other] = [Buffer.from(given ?? ""), Buffer.from(right)];
+  return one.length === other.length && timingSafeEqual(one, other);
 }
 
 /** Whether a page of ours sent the form, by the headers that no script can set. A client without them is no browser. */

@@ -13,7 +13,7 @@ import type { Mounting } from "#transports/pages/player/visit.ts";
 import { cookieIn, setCookie } from "./cookies.ts";
 import type { Desk, User } from "./desk.ts";
 import { elsewherePage, faultPage, MOST_WAITING, nowherePage } from "./frame.ts";
-import { formToken, hasFormToken, hereOf, isFromHere, propertyOfForm } from "./guard.ts";
+import { formToken, hasFormToken, hereOf, isFromHere, propertyOfForm, wasShownTo } from "./guard.ts";
 import { arrivalPage } from "./sign-in.ts";
 import { earlierFormPage, redirect, refusedPage, signedOutFormPage, unreadablePage } from "./signed-out.ts";
 
@@ -34,6 +34,7 @@ export function mountDesk(
 ): void {
   const { app, service, control } = mounting;
   app[method](path, async (c) => {
+    if (method === "post" && !isFromHere(c)) return refusedPage(c);
     const session = cookieIn(c, service, "console_session");
     if (session === undefined) return withoutSession(c);
     try {
@@ -42,16 +43,16 @@ export function mountDesk(
       const allowance = await control.limiter.takeShared(actor.id, USER_LIMIT);
       if (!allowance.allowed) throw new Fault("rate_limited", { retryAfter: 60 });
       const isForm = method === "post" && !readsItself;
-      if (method === "post" && !isFromHere(c)) return refusedPage(c);
       const form = isForm ? await readForm(c, MOST_FORM_BYTES) : new URLSearchParams();
       if (form === null) return unreadablePage(c);
-      if (isForm && !form.has("token")) return refusedPage(c);
+      const reader = { session, userId: actor.id };
       if (isForm && !hasFormToken(form, session)) {
-        const token = formToken(session, propertyOfForm(form));
+        if (!wasShownTo(form, service.config, actor.id)) return refusedPage(c);
+        const token = formToken(service.config, reader, propertyOfForm(form));
         return earlierFormPage(c, { form, token, email: actor.email });
       }
       const found = await deskOf(mounting, c, { user: actor, session, form });
-      if (found === null) return nowherePage(c, actor.email, formToken(session));
+      if (found === null) return nowherePage(c, actor.email, formToken(service.config, reader));
       const refused = isForm && !ofAnyProperty ? await found.refusal(form) : null;
       return refused ?? (await atDesk(found, FORMS.test(path) ? forWriters(work) : work));
     } catch (error) {
@@ -142,7 +143,7 @@ async function deskOf(
     properties,
     role: user.isPlatformAdmin ? "platform_admin" : membership!.role,
     canWrite: user.isPlatformAdmin || membership?.role !== "analyst",
-    token: formToken(session, property.id),
+    token: formToken(service.config, { session, userId: user.id }, property.id),
     refusal: async (fields) => {
       if (!hasFormToken(fields, session)) return refusedPage(c);
       const of = propertyOfForm(fields);

@@ -33,7 +33,7 @@ export function signedOutFormPage(c: HttpContext, cookies: readonly string[]): P
   });
 }
 
-/** A form of a page that an earlier sign-in has shown. The person who is signed in now sends it, or does not. */
+/** A form that an earlier session has shown to the same person, who sends it now, or does not. */
 export function earlierFormPage(
   c: HttpContext,
   { form, token, email }: { form: URLSearchParams; token: string; email: string },

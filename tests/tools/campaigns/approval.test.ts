@@ -511,6 +511,35 @@ describe("an agent that tries everything", () => {
     expect((await scenario.call("update_player", { id: fay, tier: "Gold" })).tier).toBe("Gold");
   });
 
+  test("is asked about each campaign that a player joins, whatever its channel, and a merge asks too", async () => {
+    await approved();
+    for (const [tier, channel] of [
+      ["Silver", "email"],
+      ["Bronze", "inbox"],
+    ]) {
+      const id = await scenario.campaign({
+        name: `For ${tier}`,
+        channel,
+        audience: null,
+        conditions: [{ field: "tier", operator: "in", value: [tier, "Platinum"] }],
+      });
+      const scheduled_at = new Date(Date.now() + 365 * 86_400_000).toISOString();
+      await scenario.call("schedule_campaign", { campaign_id: id, segment_id: null, scheduled_at });
+    }
+    const fay = await scenario.player({ email: "fay@example.com", first_name: "fay", tier: "Silver" });
+    const joined = async (fields: Fields) => {
+      const { data } = await agent("update_player", { id: fay, ...fields });
+      return [...String(data.message ?? "").matchAll(/get the campaign "([^"]+)"/g)].map(([, name]) => name);
+    };
+    expect(await joined({ adt: 5 })).toEqual([]);
+    expect(await joined({ tier: "Bronze" })).toEqual(["For Bronze"]);
+    expect((await joined({ tier: "Platinum" })).toSorted()).toEqual(["For Bronze"]);
+    expect(await joined({ tier: "Gold" })).toEqual(["Weekend"]);
+    const twin = await scenario.call("create_player", { tier: "Gold", first_name: "fay" });
+    const { data } = await agent("merge_players", { playerId: twin.id, duplicateId: fay });
+    expect(data.message).toMatch(/adds the player ".+" to those who get the campaign "Weekend"/);
+  });
+
   test("is asked about a segment that stands behind the campaign's own", async () => {
     const made = await approved();
     const inner = await scenario.call("create_segment", {

@@ -29,6 +29,18 @@ test("a deleted player comes back within 30 days, with everything that was known
   expect((await restore(player.id)).body.error).toBe("This player is not deleted.");
 });
 
+test("a player comes back barred where a later record with the number was barred and deleted", async () => {
+  for (const status of ["banned", "deceased", "self_excluded"]) {
+    const player_id = `BACK-${status}`;
+    const earlier = await create({ player_id });
+    await remove(earlier.id);
+    const later = await create({ player_id });
+    await as((sql) => sql`update players set status = ${status} where id = ${later.id}`);
+    await remove(later.id);
+    expect((await restore(earlier.id)).body).toMatchObject({ player_id, status });
+  }
+});
+
 test("a player is not brought back too late, over another one, when erased, or from another property", async () => {
   const late = await create({});
   const replaced = await create({ player_id: "TWICE" });

@@ -285,6 +285,24 @@ describe("a form that was shown before its session ended", () => {
     expect(await campaigns(one)).toContain(written.name);
   });
 
+  test("is shown to the person of its page alone: not with a made-up token, and not to another one", async () => {
+    const one = await signedIn(service);
+    const other = await signedIn(service);
+    const token = tokenIn((await one.get("/console/campaigns/new")).text);
+    for (const written_by of [token, token.replace(/^[^.]+/, "made-up"), "made-up", "a.b.c"]) {
+      const { status, text } = await other.post("/console/campaigns/new", { ...written, token: written_by });
+      expect([status, text.includes(written.name)]).toEqual([403, false]);
+    }
+  });
+
+  test("of another site asks a person who is signed out for nothing", async () => {
+    const one = await signedIn(service);
+    await one.post("/console/sign-out");
+    const foreign = { "sec-fetch-site": "cross-site" };
+    const { status, text } = await one.post("/console/campaigns/new", { token: "made-up" }, foreign);
+    expect([status, text.includes("reload")]).toEqual([403, false]);
+  });
+
   test("from another site is shown to nobody, and neither is one without a token", async () => {
     const one = await signedIn(service);
     const name = "Of another site";

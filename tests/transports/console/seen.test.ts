@@ -41,7 +41,13 @@ describe("a page that is older than its record", () => {
     });
     const conditions = [{ field: "tier", operator: "not_in", value: ["Gold"] }];
     const segment = await service.call("create_segment", { name: crypto.randomUUID(), conditions });
-    const id = await campaign({ template_id: template.id, segment_id: segment.id });
+    const list = await service.call("create_segment", { name: crypto.randomUUID(), type: "static" });
+    const player = await service.call("create_player", {});
+    const id = await campaign({
+      template_id: template.id,
+      segment_id: segment.id,
+      exclude_segment_ids: [list.id],
+    });
     const path = `/console/campaigns/${id}`;
     const checked = async () => {
       const { text } = await one.get(`${path}/check`);
@@ -57,6 +63,8 @@ describe("a page that is older than its record", () => {
           id: segment.id,
           conditions: [{ field: "tier", operator: "not_in", value: ["Silver"] }],
         }),
+      "the players of its list": () =>
+        service.call("create_segment_member", { segment_id: list.id, player_id: player.id }),
       "the sender": () => service.call("update_property", { from_name: `Another one before ${act}` }),
     };
     for (const [change, work] of Object.entries(changes)) {

@@ -69,7 +69,7 @@ export function questionOf(
 }
 
 /** Prints have the rules of segments alone. */
-async function listsOf(context: Context, campaign: Campaign): Promise<Record<string, string>> {
+export async function listsOf(context: Context, campaign: Campaign): Promise<Record<string, string>> {
   if (campaign.started_at !== null) return {};
   const { segments } = await referencesOf(context, campaign).catch(nothingIfRefused);
   return listFacts(context, segments);

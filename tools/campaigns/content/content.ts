@@ -249,19 +249,30 @@ function addressIn(attribute: string): string {
   return read.replace(/[\p{Cc}\s]/gu, "").replace(/^["']+/, "");
 }
 
+/** A comment, which Outlook reads if it begins with [if; or a tag. */
+const COMMENT_OR_TAG = /<!--(?:-?>|(?!\[if)(?:.*?-->|.*))|<[a-z](?:"[^"]*"|'[^']*'|[^'"<>])*>/gis;
+const ATTRIBUTE = new RegExp(String.raw`([^\s"'<>/=]+)(?:${VALUE})?`, "g");
+const OPENS = /^(?:(?:xlink:)?href|(?:form)?action)$/i;
+
 /**
  * Throws `invalid` for a link of the HTML's source that has no host: a mail has no address of its own, so nothing would
  * open. Links that are made of data, and those within the message, are left out.
  */
 export function checkHosts(html: string | null | undefined): void {
-  const dead = valuesOf(html ?? "", OPENING).find(
-    (url) => !/^(?:#|$)|[{}]/.test(url) && !ANOTHER_PLACE.test(url),
-  );
+  const dead = openedIn(html ?? "").find((url) => !/^(?:#|$)|[{}]/.test(url) && !ANOTHER_PLACE.test(url));
   if (dead === undefined) return;
   throw invalid(
     "html",
     `a link leads nowhere without its host: ${dead.slice(0, 200)}; begin it with https://`,
   );
+}
+
+/** The addresses that a person can open. `OPENING` also finds what only looks like one: that protects, and this asks. */
+function openedIn(html: string): string[] {
+  return [...html.matchAll(COMMENT_OR_TAG)]
+    .filter(([part]) => !part.startsWith("<!"))
+    .flatMap(([tag]) => [...tag.matchAll(ATTRIBUTE)])
+    .flatMap(([, name = "", ...values]) => (OPENS.test(name) ? [addressIn(values.find(isText) ?? "")] : []));
 }
 
 /** Throws `invalid`, naming the bodies, when one of several forms of a message has a flaw. */

@@ -67,6 +67,7 @@ export async function assumeEvents({ sql: transaction, property }: Tenant, assum
     insert into assumed_events (property_id, id, player_id, name, occurred_at, properties)
     select ${own}, gen_random_uuid(), player_id, name, occurred_at, properties
     from (${again}) a where occurred_at < ${end} order by occurred_at, player_id, name limit ${MOST_EVENTS}::int returning 1`;
+  await transaction`analyze assumed_events`;
   return written.count;
 }
 

@@ -154,17 +154,20 @@ async function nextTick(
   const inside = sql`
     e.property_id = ${property.id} and e.journey_id = ${journeyId} and e.status = 'active'`;
   const [next] = await transaction<[{ due: number | null; looks: boolean; event: number | null }]>`
-    select ${inMs(sql`least(
+    with due as materialized (
+      select least(
         (select min(wake_at) from journey_enrollments e where ${inside}),
         (select min(${dueAt}) from campaign_sends s
           where s.property_id = ${property.id} and s.campaign_id = any(${campaigns}::uuid[])
-            and s.is_open)
-      )`)} as due,
+            and s.is_open)) as at
+    )
+    select ${inMs(sql`due.at`)} as due,
       exists (
         select from journey_enrollments e
         where ${inside} and e.phase = 'waiting' and (e.node = any(${waits.byClock}::text[])
           or e.node = any(${waits.byEvent}::text[]) and e.arrived_at >= ${time})) as looks,
-      ${events ? inMs(nextEvent(property.id, events, { inside, time, nodes: waits.byEvent })) : sql`null`} as event`;
+      ${events ? inMs(nextEvent(property.id, events, { inside, time, nodes: waits.byEvent })) : sql`null`} as event
+    from due`;
   const due = [
     ...(next.due === null ? [] : [next.due]),
     ...(next.looks ? [at + LOOK] : []),
@@ -176,7 +179,10 @@ async function nextTick(
 
 const inMs = (time: Fragment) => sql`extract(epoch from ${time})::double precision * 1000`;
 
-/** The time of the first event behind `time` of a person who waits at one of the nodes. */
+/**
+ * The time of the first event between `time` and `due.at` of a person who waits at one of the nodes. So all looks
+ * together read each event about once. `is true` keeps the people a hash, which a join with stale statistics is not.
+ */
 function nextEvent(
   propertyId: string,
   events: Fragment,
@@ -184,8 +190,10 @@ function nextEvent(
 ): Fragment {
   return sql`(
     select v.occurred_at from ${events} v
-    where v.property_id = ${propertyId} and v.occurred_at > ${time} and v.player_id in (
-      select e.player_id from journey_enrollments e
-      where ${inside} and e.phase = 'waiting' and e.node = any(${nodes}::text[]))
+    where v.property_id = ${propertyId} and v.occurred_at > ${time}
+      and v.occurred_at < coalesce(due.at, 'infinity')
+      and (v.player_id in (
+        select e.player_id from journey_enrollments e
+        where ${inside} and e.phase = 'waiting' and e.node = any(${nodes}::text[]))) is true
     order by v.occurred_at limit 1)`;
 }
