@@ -1,6 +1,6 @@
-import { Fault } from "#runtime/faults.ts";
+import { Fault, invalid } from "#runtime/faults.ts";
 import { refuseGuessing } from "#runtime/masking/guessing.ts";
-import { maskedText, maskedValue } from "#runtime/masking/values.ts";
+import { isMaskedForm, maskedText, maskedValue } from "#runtime/masking/values.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import type { Outcome } from "./service.ts";
 
@@ -11,7 +11,19 @@ export function refusePastMasking(operation: Operation, inputs: readonly Record<
       message: "Personal data is masked for you, and a file shows it whole. A manager can make the file.",
     });
   }
-  for (const input of inputs) refuseGuessing(input, renderedColumns(operation));
+  for (const input of inputs) {
+    refuseGuessing(input, renderedColumns(operation));
+    if (operation.effect !== "read") refuseMaskedForms(input);
+  }
+}
+
+/** A record that was read masked and is written back would lose what it has. */
+function refuseMaskedForms(value: unknown, path = ""): void {
+  if (typeof value === "string" && isMaskedForm(value)) {
+    throw invalid(path, "is what you were shown in place of the value; leave the field out to keep it");
+  }
+  if (typeof value !== "object" || value === null) return;
+  for (const [key, inner] of Object.entries(value)) refuseMaskedForms(inner, path ? `${path}.${key}` : key);
 }
 
 /** The operation's outcome without personal data in its record or rows, and in the sentences beside them. */

@@ -48,6 +48,8 @@ const IMPERSONAL = new Set([
 ]);
 /** A cell that is a masked address and no more. */
 const MASKED_ADDRESS = /^(?:\S\*{3}@\S+|\+\d•{5}\d{4}|•{5}\d{4})$/;
+/** A value as masking leaves it, or a text with a masked address. */
+const MASKED_FORM = /^(?:.{0,2}•••|\d{4}-••-••)$|•{5}\d{4}|\S\*{3}@\S/u;
 /** The lines of a call. */
 const TRANSCRIPT = "transcript";
 /** Not about people, and only useful unmasked. */
@@ -76,6 +78,10 @@ function initials(name: string): string {
 /** Whether the whole value of the field is masked, whatever it is. */
 export function isMaskedField(name: string): boolean {
   return Object.hasOwn(FIELDS, name);
+}
+
+export function isMaskedForm(text: string): boolean {
+  return MASKED_FORM.test(text);
 }
 
 /** Text without whole addresses: `j***@e***.com`, `+1•••••4567`. */

@@ -96,3 +96,24 @@ test("cells of files are masked whatever their columns are called, in errors and
   const columns = data.columns as { examples: string[] }[];
   expect(columns.map(({ examples }) => examples)).toEqual([["DE2"], ["•••"], ["z***@m***.example"]]);
 });
+
+test("a masked value that is written back is refused, and nothing is lost by it", async () => {
+  const read = (await overMcp(service, getPlayer, { id }, masked)).data as typeof PERSON;
+  const update = CATALOG.operations.get("update_player")!;
+  const { first_name, email, birth_date } = read;
+  for (const [field, input] of [
+    ["first_name", { first_name }],
+    ["email", { email }],
+    ["birth_date", { birth_date }],
+    ["custom.host", { custom: { host: "•••" } }],
+  ] as const) {
+    const { isError, data } = await overMcp(service, update, { id, ...input }, masked);
+    expect([field, isError, data.message]).toEqual([
+      field,
+      true,
+      expect.stringContaining(`${field}: is what you`),
+    ]);
+  }
+  expect((await overMcp(service, update, { id, tier: "Gold" }, masked)).isError).toBe(false);
+  expect((await service.get(`/api/players/${id}`)).body).toMatchObject({ ...PERSON, tier: "Gold" });
+});
