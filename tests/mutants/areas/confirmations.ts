@@ -27,10 +27,11 @@ export const confirmations: Area = {
       ["if (!agentCall.call.idempotency) return null;", "return null;"],
     ],
     "transports/mcp/calls/confirm.ts": [
-      ['if (human?.answer === "no") return { declined: true };', ""],
+      ['if (human?.answer === "no") {', "if (false) {"],
+      ["if (human.token !== undefined) await endConfirmation(asked, human.token);", ""],
       ["if (token === undefined) return show(asking);", ""],
       ["input: { dry_run: _, ...input } }: AgentCall): Buffer", "input }: AgentCall): Buffer"],
-      ['said.action === "accept" && said.content?.[ANSWER] === true &&', 'said.action === "accept" &&'],
+      ['said.action === "accept" && said.content?.[ANSWER] === true;', 'said.action === "accept";'],
       ["preview.preflight.ok === false", "preview.preflight.ok === null"],
       ["bound: tried.asked?.state ?? null,", "bound: null,"],
       ["const { success: _, ...rest } = preview;", "const rest = preview;"],
