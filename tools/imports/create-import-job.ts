@@ -113,7 +113,7 @@ async function askAbout(
 const UNREAD =
   "They may lift bars on messages, such as vip_hold, an age or a listed address, and move the messages and quiet hours of those who have agreed.";
 
-/** What the file weakens, as `update_player` says it for one player. */
+/** The protections that the file weakens, as `update_player` says it for one player. */
 function weakeningWords({ holds, ages, listed, mails, phones, places }: Overwritten): string[] {
   const consent = "on the consent that they have given";
   const about: [count: number, words: string][] = [

@@ -20,7 +20,7 @@ export const WORDS = ["Wimblequay", "Trundelfaxe", "Pargleton"] as const;
 const [OWN, TOLD, WRITTEN] = WORDS;
 const IP = "203.0.113.77";
 
-/** What a masked answer must not have. */
+/** The words that no masked answer may have. */
 export const SECRETS: readonly string[] = [
   ...[CANARY.first_name, CANARY.last_name, CANARY.email, "zyxabel.quorvendish", "canarymail"],
   ...["7025550123", "702-555-0123", "702) 555", CANARY.birth_date, CANARY.postal_code, IP],

@@ -33,7 +33,7 @@ const change = fc
 const which = fc.nat({ max: 5 });
 const channel = fc.constantFrom(...CHANNELS);
 
-/** What an API key can do, and what people do by text. */
+/** The acts of an API key, and those of people by text. */
 export const act = fc.oneof(
   { weight: 5, arbitrary: fc.record({ act: fc.constant("create" as const), given: change }) },
   { weight: 4, arbitrary: fc.record({ act: fc.constant("update" as const), which, given: change }) },

@@ -72,7 +72,7 @@ export class Bars {
   private readonly words = new Map<string, Word>();
   /** Refusals of addresses, by address and channel. */
   private readonly refusals = new Sets<Word>();
-  /** What callers have listed, by address and channel. */
+  /** The addresses that callers have listed, by channel. */
   private readonly listed = new Sets<string>();
 
   live(): Seen[] {
