@@ -15,4 +15,10 @@ export const EXCEPTIONS: readonly Exception[] = [
     tests: /^of many rows, few are read by/,
     reason: COUNTED_ELSEWHERE,
   },
+  {
+    file: "tests/contract/files-read.test.ts",
+    tests: /^a filtered list of players is read through few files/,
+    reason:
+      "a page is another statement on a cluster: it reads 29 files, and the goal of 28 is that of one server",
+  },
 ];
