@@ -4,7 +4,11 @@ import { words } from "./rows.ts";
 import type { Row, Table } from "./table.ts";
 
 /** The record that an id names, where its field's name does not say it: duplicateId is a player's. */
-export const RECORDS = z.registry<{ noun: string }>();
+export const RECORDS = z.registry<{
+  noun: string;
+  /** Only a deleted record can be meant. */
+  deleted?: true;
+}>();
 
 const MOST_VALUE = 300;
 const MOST_FIELDS = 12;
