@@ -142,7 +142,8 @@ describe("a confirmation", () => {
   test("shows the body of each variant from the HTML, and a text beside it", async () => {
     const { shown } = await approved({
       template_id: null,
-      body_html: '<p>Dinner <a href="https://play.example/dinner">for two</a></p>',
+      body_html:
+        '<p>Dinner <a href="https://play.example/dinner">for two</a><img alt="" src="https://play.example/dish.png"></p>',
       body_text: "Dinner for one",
       ab_test: {
         variants: [
@@ -156,6 +157,37 @@ describe("a confirmation", () => {
     expect(shown).toContain('One message of the variant b: "Thirsty?"');
     expect(shown).toMatch(/Its text: ".*Dinner for two \(https:\/\/play\.example\/dinner\)/);
     expect(shown).toContain('Its text without HTML: "Dinner for one');
+    expect(shown).toContain('Pictures in it: "https://play.example/dish.png".');
+  });
+
+  test("shows the offer and the button of an inbox message", async () => {
+    const { shown } = await approved({
+      ...{ channel: "loyaltyvip", template_id: null, subject: "Dinner", body_text: "It is on us" },
+      inbox: {
+        cta_label: "Book",
+        cta_url: "https://play.example/dinner",
+        offer: { type: "comp", value: "$100" },
+      },
+    });
+    expect(shown).toContain('One message of them: "Dinner"');
+    expect(shown).toContain('Its text: "It is on us"');
+    expect(shown).toContain('"https://play.example/dinner"');
+    expect(shown).toContain('"value":"$100"');
+  });
+
+  test("shows the message also where nobody may get it yet, and that others may read other words", async () => {
+    const { id } = await approved();
+    const nobody = [{ field: "player_id", operator: "eq", value: "nobody" }];
+    const draft = await scenario.campaign({
+      ...{ audience: null, conditions: nobody, subject: "Hello {{ first_name }}" },
+      body_html: '{% if tier == "Gold" %}<p>Dinner</p>{% else %}<p>Lunch</p>{% endif %}',
+    });
+    const { data } = await agent("send_campaign", { campaignId: draft });
+    expect(data.message).toContain('One message of them: "Hello ');
+    expect(data.message).toMatch(/Its text: ".*Lunch/);
+    expect(data.message).toContain("It has conditions ({% if %}): other players may read other words.");
+    const changed = await agent("update_campaign", { id, preheader: "Soon" });
+    expect(changed.data.message).not.toContain("conditions");
   });
 
   test("says how much of a long message it leaves out", async () => {

@@ -2,10 +2,11 @@ import type { Context } from "#runtime/operation/context.ts";
 import { quoted } from "#runtime/visible-text.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import { ticketWords } from "#tools/campaigns/campaign/game-ticket.ts";
+import { templatesOf } from "#tools/campaigns/content/content.ts";
 import { countWaiting } from "#tools/campaigns/planning/waiting.ts";
 import type { Cost } from "#tools/campaigns/preflight/cost.ts";
 import { type Preflight, preflight } from "#tools/campaigns/preflight/preflight.ts";
-import { checkReadiness } from "#tools/campaigns/preflight/readiness.ts";
+import { checkReadiness, madeUp } from "#tools/campaigns/preflight/readiness.ts";
 import { fieldsOf } from "#tools/campaigns/preflight/sample.ts";
 import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
 import { messageWords } from "#tools/templates/rendering/message-words.ts";
@@ -89,20 +90,34 @@ function whenOf({ property }: Context, campaign: Campaign): string {
 
 /**
  * One message, of each variant where it has some. Its player's name is cut short: it is a stranger's text, and nobody
- * here needs it.
+ * here needs it. Made-up values stand for no player: the gate may allow some until the message goes out.
  */
 export async function examplesOf(context: Context, campaign: Campaign): Promise<string[]> {
-  const { rendered } = await checkReadiness(
-    { ...context, call: { ...context.call, masked: true } },
-    campaign,
-  );
-  const shown = campaign.ab_test ? rendered : rendered.slice(0, 1);
-  return shown.flatMap(({ message, variant_id }, index) =>
+  const masked = { ...context, call: { ...context.call, masked: true } };
+  const { rendered } = await checkReadiness(masked, campaign);
+  const samples = rendered.length > 0 ? rendered : await madeUp(masked, campaign);
+  const shown = campaign.ab_test ? samples : samples.slice(0, 1);
+  const words = shown.flatMap(({ message, variant_id }, index) =>
     messageWords(
-      fieldsOf(message),
+      { ...fieldsOf(message), inbox: campaign.inbox },
       index === 0 ? "One message of them" : `One message of the variant ${variant_id}`,
     ),
   );
+  return (await hasConditions(context, campaign)) ? [...words, CONDITIONS] : words;
+}
+
+const CONDITIONS = "It has conditions ({% if %}): other players may read other words.";
+const CONDITION = /\{%-?\s*(?:if|unless|case)\b/;
+
+async function hasConditions({ sql, property }: Context, campaign: Campaign): Promise<boolean> {
+  const { subject, preheader, body_html, body_mjml, body_text, voice_script, inbox, ab_test } = campaign;
+  const own = [subject, preheader, body_html, body_mjml, body_text, voice_script, inbox, ab_test];
+  if (CONDITION.test(JSON.stringify(own))) return true;
+  const ids = templatesOf(campaign).map(({ id }) => id);
+  const templates = await sql<{ source: string }[]>`
+    select concat_ws(' ', subject, html, mjml, text, voice_script::text) as source from templates
+    where property_id = ${property.id} and id = any(${ids}::uuid[]) and deleted_at is null`;
+  return templates.some(({ source }) => CONDITION.test(source));
 }
 
 function reachOf({ allowed, audience, blocked }: Preflight): string[] {
