@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { proposedQuestions } from "#runtime/funnel/review.ts";
 import { changeWords, fieldWords } from "#runtime/operation/record-words.ts";
 import { quoted } from "#runtime/visible-text.ts";
 
@@ -14,4 +15,10 @@ test("a record's words name each field, and say where a value goes on", () => {
 test("a quoted text has no line break of its own, and no half of a character", () => {
   expect(quoted("a\nb\u2028c")).toBe('"a\\nb c"');
   expect(quoted("😀😀", 3)).toBe('"😀�" and 1 more characters');
+});
+
+test("a sentence of a question is one line, whatever text it holds", async () => {
+  const sentences = () => ["It goes to 2 players.\nIt goes to nobody.\u2028It is free."];
+  const { sentences: shown } = await proposedQuestions([{ state: "x", sentences }]);
+  expect(shown).toEqual(["It goes to 2 players. It goes to nobody. It is free."]);
 });
