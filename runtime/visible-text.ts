@@ -3,6 +3,21 @@ export const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\uFFF9-\uFFFB]/gu;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const CONTROL = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]/g;
 
+const LINE_BREAKS = /[\n\r\u2028\u2029]+/g;
+
+/** Text on one line: after a break in it, readers would take its rest for words of ours. */
+export function oneLine(text: string): string {
+  return text.replace(LINE_BREAKS, " ");
+}
+
+/** A text of callers or players in quotes, as JSON on one line. A longer one is cut, and says so. */
+export function quoted(text: string, most = 100): string {
+  const cut = text.slice(0, most).toWellFormed();
+  const left = text.length - cut.length;
+  const more = left > 0 ? ` and ${left.toLocaleString("en-US")} more characters` : "";
+  return `${oneLine(JSON.stringify(cut))}${more}`;
+}
+
 /** Text without invisible characters. */
 export function visible(text: string): string {
   return text.replace(INVISIBLE, "").replace(CONTROL, "");

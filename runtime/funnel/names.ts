@@ -14,7 +14,7 @@ import { resolveProperty } from "./access.ts";
 import type { Service } from "./service.ts";
 
 /** Finds the ids of the records of a table whose column has the value: two at the most are of use. */
-export type FindIds = (table: Table, column: string, value: string) => Promise<string[]>;
+export type FindIds = (table: Table, column: string, value: string, isDeleted: boolean) => Promise<string[]>;
 
 /** An input in which names stand as the ids of their records, and a sentence on each. */
 export interface Resolved {
@@ -34,9 +34,9 @@ export async function resolveNames(
 ): Promise<Resolved> {
   const known = [...tables].filter(({ called }) => called !== undefined);
   const said: string[] = [];
-  const one = async (table: Table, path: string, name: unknown) => {
+  const one = async ({ table, isDeleted }: Named, path: string, name: unknown) => {
     if (typeof name !== "string" || name.trim() === "" || isUuid(name.trim())) return name;
-    const id = await idOf(table, path, name.trim(), find);
+    const id = await idOf({ table, isDeleted }, path, name.trim(), find);
     said.push(`${path}: the ${words(table.noun)} ${JSON.stringify(name.trim())} is ${id}.`);
     return id;
   };
@@ -50,11 +50,11 @@ export async function resolveNames(
     for (const [field, inner] of Object.entries(value)) {
       const own = schemas.flatMap((schema) => fieldOf(schema, field));
       const where = path === "" ? field : `${path}.${field}`;
-      const table = own.some(takesIds) ? tableOf(operation, where, known, own) : undefined;
-      if (!table) found[field] = await walk(inner, own, where);
+      const named = own.some(takesIds) ? namedBy(operation, where, known, own) : undefined;
+      if (!named) found[field] = await walk(inner, own, where);
       else if (Array.isArray(inner))
-        found[field] = await Promise.all(inner.map((name) => one(table, where, name)));
-      else found[field] = await one(table, where, inner);
+        found[field] = await Promise.all(inner.map((name) => one(named, where, name)));
+      else found[field] = await one(named, where, inner);
     }
     return found;
   };
@@ -74,9 +74,12 @@ export function namesIn(
   input: Record<string, unknown>,
 ): Promise<Resolved> {
   const folded = foldCasing(operation, input);
-  return resolveNames(operation, tables, folded, async (table, column, value) => {
+  return resolveNames(operation, tables, folded, async (table, column, value, isDeleted) => {
     const property = await resolveProperty(directory, operation, call, [folded]);
-    const readable = readableOf(table);
+    const readable = {
+      ...readableOf(table),
+      ...(isDeleted && { visible: "deleted_at is not null" }),
+    };
     const query = parseQuery(readable, [
       [`${column}.eq`, value],
       ["select", "id"],
@@ -87,15 +90,31 @@ export function namesIn(
   });
 }
 
-/** The table whose record a field of this path names by its id. */
+/** The table of a record that a field names, which may be a deleted one. */
+interface Named {
+  table: Table;
+  isDeleted: boolean;
+}
+
+/** The record that a field of this path names by its id. */
+function namedBy(
+  operation: Operation,
+  path: string,
+  tables: Table[],
+  schemas: readonly z.ZodType[],
+): Named | undefined {
+  const record = schemas.map((schema) => RECORDS.get(bare(schema))).find((one) => one !== undefined);
+  const table = tableOf(operation, path, tables, record?.noun);
+  return table && { table, isDeleted: record?.deleted === true };
+}
+
 function tableOf(
   { crud }: Operation,
   path: string,
   tables: Table[],
-  schemas: readonly z.ZodType[],
+  named: string | undefined,
 ): Table | undefined {
   if (path === "id") return tables.find((table) => table === crud?.table);
-  const named = schemas.map((schema) => RECORDS.get(bare(schema))?.noun).find((noun) => noun !== undefined);
   if (named !== undefined) return tables.find(({ noun }) => noun === named);
   const snake = path.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   return tables.find(({ noun }) => new RegExp(`(^|[._])${noun}_ids?$`).test(snake));
@@ -126,14 +145,19 @@ function takesIds(schema: z.ZodType): boolean {
   return inner instanceof z.ZodUUID || elementOf(inner).some(takesIds);
 }
 
-async function idOf(table: Table, field: string, name: string, find: FindIds): Promise<string> {
+async function idOf(
+  { table, isDeleted }: Named,
+  field: string,
+  name: string,
+  find: FindIds,
+): Promise<string> {
   const { called, noun } = table;
-  const ids = await find(table, called!, name);
+  const ids = await find(table, called!, name, isDeleted);
   if (ids.length === 1) return ids[0]!;
-  const about = `${words(noun)} with the ${called} ${JSON.stringify(name)}`;
+  const about = `${isDeleted ? "deleted " : ""}${words(noun)} with the ${called} ${JSON.stringify(name)}`;
   const message =
     ids.length === 0
-      ? `no ${about} in this property; give its id, from list_${table.name}`
+      ? `no ${about} in this property; give its id, from ${isDeleted ? "list_audit_logs" : `list_${table.name}`}`
       : `there is more than one ${about}; give the id, such as ${ids.join(" or ")}`;
   throw new Fault(ids.length === 0 ? "not_found" : "conflict", {
     message: `${field}: ${message}`,

@@ -3,6 +3,7 @@ import { Fault } from "#runtime/faults.ts";
 import type { AskedQuestion, Call, Question, Reach } from "#runtime/operation/context.ts";
 import { mayAsk } from "#runtime/operation/operation.ts";
 import type { Property } from "#runtime/operation/property.ts";
+import { oneLine } from "#runtime/visible-text.ts";
 import { canonicalHash } from "./audit.ts";
 import type { Outcome } from "./service.ts";
 import type { Run, Running } from "./transaction.ts";
@@ -122,7 +123,7 @@ export async function askedBy({ operation, call, effects }: Running): Promise<Ou
   if (!isTold && confirmed === undefined) return undefined;
   const told: { state: string; sentences: string[] }[] = [];
   for (const { state, sentences } of questions) {
-    const said = isTold || state === undefined ? await sentences() : [];
+    const said = isTold || state === undefined ? (await sentences()).map(oneLine) : [];
     told.push({ state: state ?? said.join("\n"), sentences: said });
   }
   const state = canonicalHash(told.map((one) => one.state)).toString("hex");
@@ -144,7 +145,7 @@ export async function proposedQuestions(
   const asked: AskedQuestion[] = [];
   const sentences: string[] = [];
   for (const question of questions) {
-    const said = await question.sentences();
+    const said = (await question.sentences()).map(oneLine);
     sentences.push(...said);
     asked.push({ facts: await factsOf(question, said), audience: question.reach?.audience ?? null });
   }

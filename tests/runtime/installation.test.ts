@@ -2,7 +2,9 @@ import { randomUUID } from "node:crypto";
 import postgres from "postgres";
 import { expect, onTestFinished, test } from "vitest";
 import { enterInstallation } from "#runtime/installation.ts";
+import { CATALOG } from "#tools/catalog.ts";
 import { testDatabase } from "../support/database.ts";
+import { onceOverMcp } from "../support/operation-calls.ts";
 import { startService, type TestService } from "../support/service.ts";
 
 const SECRET = { appSecret: "t".repeat(32) };
@@ -63,6 +65,17 @@ test("a clone sends nothing until an operator has seen what would go, and releas
     campaigns: [{ id: campaignId, status: "sending", waiting: 1, property: service.tenant.slug }],
     known_until: [{ property: service.tenant.slug, last_refusal_at: null, last_erasure_at: null }],
   });
+  const { token } = await service.signIn({ role: null, platformAdmin: true });
+  const release = CATALOG.operations.get("release_sending")!;
+  const asked = await onceOverMcp(
+    service,
+    release,
+    {},
+    { "X-Api-Key": null, Authorization: `Bearer ${token}` },
+  );
+  const slug = JSON.stringify(service.tenant.slug);
+  expect(asked.data.message).toMatch(/"\w+" of "[\w-]+" by email is sending: 1 messages wait\./);
+  expect(asked.data.message).toContain(`Of ${slug} the newest refusal known here is of never`);
   await service.idle();
   expect(await delivered(service), "shown, and not released").toBe(0);
 

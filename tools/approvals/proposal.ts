@@ -40,7 +40,7 @@ export async function lockWaiting(context: Context, id: string): Promise<Proposa
   });
   const { is_over } = one(locked, "proposal", id);
   const proposal = await findProposal(context, id);
-  if (proposal.status !== "waiting") throw new Fault("conflict", { message: `${endedWords(proposal)}.` });
+  if (proposal.status !== "waiting") throw new Fault("conflict", { message: endedWords(proposal) });
   if (!is_over) return proposal;
   context.audit({ entity: "proposals", entityId: id, diff: { status: "expired" } });
   await end(context, proposal, { status: "expired", reason: EXPIRED });
@@ -51,7 +51,7 @@ export const EXPIRED = "Nobody decided on it in time. Propose it anew.";
 
 function endedWords({ status, decided_at, reason }: Proposal): string {
   const when = decided_at ? ` since ${decided_at}` : "";
-  return `The proposal is ${status}${when}${reason ? `: ${reason}` : ""}`;
+  return `The proposal is ${status}${when}${reason ? `: ${reason.replace(/\.$/, "")}` : ""}.`;
 }
 
 /** Why a proposal is stale. */

@@ -45,6 +45,8 @@ interface Found {
   node: NodeOf<"trigger">;
   referred: Referred;
   reentry: object;
+  /** ISO time of the version. */
+  since: string;
   /** The journey has come to its end. */
   isOver: boolean;
 }
@@ -55,7 +57,7 @@ async function triggerOf(
   nodeId: string,
 ): Promise<Found | null> {
   const [version] = await transaction<(Omit<Found, "node"> & { definition: Definition })[]>`
-    select definition, referred, reentry, coalesce(ends_at <= now(), false) as "isOver" from journey_versions
+    select definition, referred, reentry, to_json(created_at) #>> '{}' as since, coalesce(ends_at <= now(), false) as "isOver" from journey_versions
     where property_id = ${property.id} and journey_id = ${id} and version = ${current_version}`;
   if (!version) return null;
   const { definition, ...own } = version;
@@ -67,13 +69,18 @@ async function triggerOf(
 async function enrollPage(
   context: Context,
   { id, current_version }: Journey,
-  { node, referred, reentry, after, at }: Found & { after: string; at: string | undefined },
+  { node, referred, reentry, since, after, at }: Found & { after: string; at: string | undefined },
 ): Promise<string | null> {
   const { property } = context;
   const fits = fitting(context, node, referred, at === undefined ? sql`now()` : cast(at, "timestamptz"));
+  // A worker may be lost behind its commit: the job runs again, and players who have left would enter twice.
+  const entered = sql`exists (
+    select from journey_enrollments d
+    where d.property_id = ${property.id}::uuid and d.journey_id = ${id}::uuid and d.player_id = p.id
+      and d.path[1] = ${node.id}::text and d.entered_at >= ${cast(at ?? since, "timestamptz")})`;
   const page = sql`
     select p.id from players p
-    where p.property_id = ${property.id}::uuid and p.id > ${after}::uuid and ${fits} order by p.id limit ${CHUNK}::int`;
+    where p.property_id = ${property.id}::uuid and p.id > ${after}::uuid and ${fits} and not ${entered} order by p.id limit ${CHUNK}::int`;
   const [counted] = await context.sql<[{ last: string | null }]>`
     ${adHoc(sql`select (array_agg(id order by id))[${CHUNK}::int] as last from (${page}) p`)}`;
   await enroll(

@@ -10,7 +10,7 @@ import { checkStatus, findJourney, JourneyView } from "./journey/journey.ts";
 import journeys from "./journeys.table.ts";
 import { draftFacts } from "./publishing/draft-facts.ts";
 import { entrantWords, keepEntrants, lockEntrySegments } from "./publishing/entrants.ts";
-import { beginnings } from "./publishing/messages.ts";
+import { messageParts } from "./publishing/messages.ts";
 import { countInside, ON_PUBLISH, sampleInside } from "./publishing/people-inside.ts";
 import { draftProblems, unpublishable } from "./publishing/problems.ts";
 import { publishDraft } from "./publishing/publish.ts";
@@ -83,7 +83,7 @@ export default tool({
       sentences: async () => [
         ...publishingWords(journey, {
           ...{ inside, onPublish, backfill },
-          shown: await beginnings(context, journey, journey.draft_definition.nodes),
+          shown: await messageParts(context, journey, journey.draft_definition.nodes),
         }),
         ...warningWords(warnings),
         ...(await entrantWords(context, journey)),

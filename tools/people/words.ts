@@ -1,4 +1,5 @@
 import type { Context } from "#runtime/operation/context.ts";
+import { quoted } from "#runtime/visible-text.ts";
 
 const MOST_CHARACTERS = 60;
 
@@ -10,7 +11,6 @@ export async function playerWords({ sql, property, call }: Context, id: string):
   const names = [player.first_name, player.last_name].flatMap((name) => name ?? []);
   const shown = call.masked ? names.map((name) => `${[...name][0] ?? ""}•••`) : names;
   // Quoted as JSON: a name is data, whatever it says.
-  const quoted = (text: string) => JSON.stringify(text.slice(0, MOST_CHARACTERS).toWellFormed());
-  const name = shown.length > 0 ? `, ${quoted(shown.join(" "))}` : "";
-  return `the player ${quoted(player.player_id)}${name}`;
+  const name = shown.length > 0 ? `, ${quoted(shown.join(" "), MOST_CHARACTERS)}` : "";
+  return `the player ${quoted(player.player_id, MOST_CHARACTERS)}${name}`;
 }

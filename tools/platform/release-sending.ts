@@ -3,6 +3,7 @@ import type { Sql } from "#db/database.ts";
 import { Fault } from "#runtime/faults.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
 import { tool } from "#runtime/operation/operation.ts";
+import { quoted } from "#runtime/visible-text.ts";
 
 const Going = z.object({
   property: z.string().describe("Its slug"),
@@ -62,13 +63,32 @@ export default tool({
     }
     const jobs = await waitingJobs(sql);
     const sentence = `This lets messages go again from a database that was restored or cloned, on ${held.held_since}: those of ${campaigns.length} campaigns, and ${jobs.reduce((sum, { count }) => sum + count, 0)} other jobs. Messages and answers of the original since then are missing here. It cannot be undone.`;
-    ask?.({ state: JSON.stringify([held, campaigns.map(({ id }) => id)]), sentences: () => [sentence] });
+    ask?.({
+      state: JSON.stringify([held, campaigns.map(({ id }) => id)]),
+      sentences: () => [sentence, ...goingWords(campaigns), ...known_until.map(knownWords)],
+    });
     await sql`
       update installation set identity = database_identity(), held_identity = null, held_since = null,
         data_until = null`;
     return { success: true as const, ...held, campaigns, jobs, known_until };
   },
 });
+
+/** A person reads no more. */
+const MOST_NAMED = 20;
+
+function goingWords(campaigns: readonly z.input<typeof Going>[]): string[] {
+  const words = campaigns.slice(0, MOST_NAMED).map(({ property, name, channel, status, waiting }) => {
+    const messages = waiting === null ? "not planned yet" : `${waiting} messages wait`;
+    return `${quoted(name)} of ${quoted(property)} by ${channel} is ${status}: ${messages}.`;
+  });
+  const more = campaigns.length - words.length;
+  return more > 0 ? [...words, `${more} more campaigns go on.`] : words;
+}
+
+function knownWords({ property, last_refusal_at, last_erasure_at }: z.input<typeof Known>): string {
+  return `Of ${quoted(property)} the newest refusal known here is of ${last_refusal_at ?? "never"}, the newest erasure of ${last_erasure_at ?? "never"}.`;
+}
 
 interface Property {
   id: string;

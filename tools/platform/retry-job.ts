@@ -1,6 +1,9 @@
 import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
 import { tool } from "#runtime/operation/operation.ts";
+import { quoted } from "#runtime/visible-text.ts";
+
+const MOST_ERROR = 300;
 
 export default tool({
   name: "retry_job",
@@ -22,15 +25,18 @@ export default tool({
       ),
   }),
   faults: ["not_found", "conflict"],
-  async handler({ sql, audit }, { jobId }) {
+  async handler({ sql, ask, audit }, { jobId }) {
     const [job] = await sql<Found[]>`
-      select name, state, is_impersonal from queue where id = ${jobId} for update`;
+      select name, state, is_impersonal, last_error,
+        (select slug from properties p where p.id = q.property_id) as property
+      from queue q where id = ${jobId} for update`;
     if (!job)
       throw new Fault("not_found", {
         message: `No job with the id ${jobId}. list_jobs has those that failed.`,
       });
     const { name, state, is_impersonal } = job;
     if (state !== "dead") throw new Fault("conflict", { message: `The job is ${state}, and not dead.` });
+    ask?.({ state: jobId, sentences: () => wordsOf(job) });
     await sql`
       with retried as (
         update queue set state = 'ready', attempts = 0, interruptions = 0, run_at = now() where id = ${jobId} returning 1
@@ -41,8 +47,19 @@ export default tool({
   },
 });
 
+function wordsOf({ name, property, last_error }: Found): string[] {
+  const whose = property === null ? "the service" : `the property ${quoted(property)}`;
+  const why = last_error === null ? "" : `: ${quoted(last_error, MOST_ERROR)}`;
+  return [
+    `The job ${quoted(name)} of ${whose} runs again now, and may send messages. It failed for good${why}.`,
+  ];
+}
+
 interface Found {
   name: string;
+  /** Its slug. */
+  property: string | null;
+  last_error: string | null;
   state: "ready" | "running" | "dead";
   is_impersonal: boolean;
 }

@@ -4,6 +4,7 @@ import { Fault, one } from "#runtime/faults.ts";
 import { viewOf } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
+import { RECORDS } from "#runtime/operation/record-words.ts";
 import { update } from "#runtime/operation/rows.ts";
 import type { RowOf } from "#runtime/operation/table.ts";
 import { suppressAddressesOf } from "#tools/compliance/self-exclusion.ts";
@@ -26,7 +27,10 @@ export default tool({
   property: "propertyId",
   input: {
     propertyId: z.uuid(),
-    playerId: z.uuid().describe("The deleted player's id, from list_audit_logs or your own records"),
+    playerId: z
+      .uuid()
+      .describe("The deleted player's id, from list_audit_logs or your own records")
+      .register(RECORDS, { noun: "player", deleted: true }),
   },
   output: viewOf(players),
   faults: ["not_found", "conflict"],

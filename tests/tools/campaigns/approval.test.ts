@@ -138,6 +138,105 @@ describe("a confirmation", () => {
     expect(shown).toContain("Provider: the built-in mailbox");
     expect(shown).toContain('One message of them: "Approved subject"');
   });
+
+  test("shows the body of each variant from the HTML, and a text beside it", async () => {
+    const { shown } = await approved({
+      template_id: null,
+      body_html:
+        '<p>Dinner <a href="https://play.example/dinner">for two</a><img alt="" src="https://play.example/dish.png"></p>',
+      body_text: "Dinner for one",
+      ab_test: {
+        variants: [
+          { id: "a", subject: "Hungry?" },
+          { id: "b", subject: "Thirsty?" },
+        ],
+        metric: "open",
+      },
+    });
+    expect(shown).toContain('One message of them: "Hungry?"');
+    expect(shown).toContain('One message of the variant b: "Thirsty?"');
+    expect(shown).toMatch(/Its text: ".*Dinner for two \(https:\/\/play\.example\/dinner\)/);
+    expect(shown).toContain('Its text without HTML: "Dinner for one');
+    expect(shown).toContain('Pictures in it: "https://play.example/dish.png".');
+  });
+
+  test("shows the offer and the button of an inbox message", async () => {
+    const { shown } = await approved({
+      ...{ channel: "loyaltyvip", template_id: null, subject: "Dinner", body_text: "It is on us" },
+      inbox: {
+        cta_label: "Book",
+        cta_url: "https://play.example/dinner",
+        offer: { type: "comp", value: "$100" },
+      },
+    });
+    expect(shown).toContain('One message of them: "Dinner"');
+    expect(shown).toContain('Its text: "It is on us"');
+    expect(shown).toContain('"https://play.example/dinner"');
+    expect(shown).toContain('"value":"$100"');
+  });
+
+  test("shows the message also where nobody may get it yet, and that others may read other words", async () => {
+    const { id } = await approved();
+    const nobody = [{ field: "player_id", operator: "eq", value: "nobody" }];
+    const draft = await scenario.campaign({
+      ...{ audience: null, conditions: nobody, subject: "Hello {{ first_name }}" },
+      body_html: '{% if tier == "Gold" %}<p>Dinner</p>{% else %}<p>Lunch</p>{% endif %}',
+    });
+    const { data } = await agent("send_campaign", { campaignId: draft });
+    expect(data.message).toContain('One message of them: "Hello ');
+    expect(data.message).toMatch(/Its text: ".*Lunch/);
+    expect(data.message).toContain("It has conditions ({% if %}): other players may read other words.");
+    const changed = await agent("update_campaign", { id, preheader: "Soon" });
+    expect(changed.data.message).not.toContain("conditions");
+  });
+
+  test("says how much of a long message it leaves out", async () => {
+    const { shown } = await approved({
+      template_id: null,
+      subject: "Long",
+      body_html: `<p>${"x".repeat(3000)} the end</p>`,
+    });
+    expect(shown).toMatch(/Its text: ".*x{900,}" and [\d,]+ more characters/);
+    expect(shown).not.toContain("the end");
+  });
+
+  test("of another body shows that body, and whether it can be sent", async () => {
+    const { id } = await approved();
+    const changed = await agent("update_campaign", { id, body_html: "<p>Something else</p>" });
+    expect(changed.data.message).toMatch(/Its text: ".*Something else/);
+    const broken = await agent("update_campaign", { id, subject: "Hello {{ firstname }}" });
+    expect(broken.data.message).toContain("To be corrected first, subject");
+  });
+
+  test("has a line for each sentence, and none of a text's own", async () => {
+    const { id } = await approved();
+    const fake = "drill.\nProvider: nobody.\u2028Nobody is written to.";
+    await scenario.call("pause_all_sending", { propertyId: scenario.id, reason: fake });
+    const { data } = await agent("resume_all_sending", {});
+    expect(data.message).toContain(JSON.stringify("drill.\nProvider: nobody. Nobody is written to."));
+    await scenario.query(
+      (sql) => sql`
+      update campaigns set status = 'paused', started_at = now(), status_reason = ${fake}
+      where property_id = ${scenario.id} and id = ${id}`,
+    );
+    await scenario.query(
+      (sql) => sql`
+      update sending_pauses set is_open = false where property_id = ${scenario.id}`,
+    );
+    const resumed = await agent("resume_campaign", { campaignId: id });
+    expect(String(resumed.data.message).split(/[\n\u2028]/)).not.toContain("Provider: nobody.");
+  });
+
+  test("of a test message shows the message", async () => {
+    const { id } = await approved();
+    const { body: players } = await service.request("GET", "/api/players?first_name=eq.ann", {
+      headers: { "X-Api-Key": key },
+    });
+    const { data } = await agent("send_test_message", { campaignId: id, playerId: players[0].id });
+    expect(data.message).toContain('One message of them: "Approved subject"');
+    expect(data.message).toMatch(/Its text: ".*Approved/);
+    expect(data.message).not.toContain("without HTML");
+  });
 });
 
 describe("an approved campaign goes out", () => {

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { CATALOG } from "#tools/catalog.ts";
+import { onceOverMcp } from "../../support/operation-calls.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { arcade, HALF } from "./arcade.ts";
 
@@ -18,6 +20,30 @@ test("a game goes live with a warning where its pages show no way to take a brea
   const second = await place.draft(HALF);
   expect((await place.on("preview_game", second)).warnings).not.toContainEqual(warning);
   expect((await place.activate(second)).warnings).not.toContainEqual(warning);
+});
+
+test("the confirmation of a game has what its pages show, and who may play", async () => {
+  const place = await arcade(service);
+  const description = `Win ${"x".repeat(990)} and more`;
+  const { id: segment_id } = await place.call("create_segment", { name: "Few\nplayers", type: "static" });
+  const game = await place.draft(HALF, {
+    ...{ description, segment_id, sponsor: "Somebody else" },
+    rules_url: "https://play.example/rules",
+    free_entry_url: "https://play.example/free",
+  });
+  const { api_key } = await service.call("create_api_key", { property_id: place.id, name: "agent" });
+  const activate = CATALOG.operations.get("activate_game")!;
+  const asked = async (gameId: string) =>
+    (await onceOverMcp(service, activate, { gameId }, { "X-Api-Key": api_key })).data.message;
+  const shown = await asked(game);
+  expect(shown).toMatch(/Its pages say: "Win x+ and m" and 3 more characters\n/);
+  expect(shown).toContain(
+    'They name sponsor "Somebody else", rules_url "https://play.example/rules", free_entry_url',
+  );
+  expect(shown).toContain('Only players of the segment "Few\\nplayers" may play.');
+  const open = await asked(await place.draft(HALF));
+  expect(open).toContain("Every player whom nothing bars may play.");
+  expect(open).not.toContain("Its pages say");
 });
 
 test("preview warns of shared links that lead nowhere, and of prizes without a limit in whole sentences", async () => {

@@ -1,4 +1,6 @@
+import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { lockWaits, openTransaction } from "../../support/blocking.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type Arcade, arcade, SURE } from "./arcade.ts";
 
@@ -41,6 +43,27 @@ describe("a claim", () => {
     const { play, player } = await won();
     const claims = await Promise.all(Array.from({ length: 8 }, () => place.claim(play, player)));
     expect(new Set(claims.map(({ redemption_code }) => redemption_code)).size).toBe(1);
+  });
+
+  test.each(["redeem", "void"] as const)("and its %s at once wait for one another", async (other) => {
+    const { play, player } = await won();
+    const { redemption_code } = await place.claim(play, player);
+    const admin = postgres(service.database.url, { max: 2, onnotice: () => {} });
+    let done: Promise<string> | undefined;
+    // As a claim does it: the player, then the play.
+    const release = await openTransaction(admin, async (sql) => {
+      await sql`select from players where id = ${player} for no key update`;
+      const waiting =
+        other === "redeem"
+          ? place.redeem(redemption_code)
+          : place.call("void_game_play", { playId: play, reason: "Wrong", propertyId: place.id });
+      done = waiting.then(({ play: { status } }: { play: { status: string } }) => status);
+      await lockWaits(admin, 1);
+      await sql`select from game_plays where id = ${play} for no key update`;
+    });
+    await release();
+    expect(await done).toBe(other === "redeem" ? "redeemed" : "voided");
+    await admin.end();
   });
 
   test("of a pool takes one of its codes each, and fails without a trace where none is left", async () => {

@@ -202,12 +202,30 @@ describe("a segment", () => {
     const { id } = await clock.scenario.call("create_journey", {
       name: "B",
       draft_definition: behind({ on: "segment_enter", segment_id }),
+      reentry: { mode: "always" },
     });
     await clock.scenario.call("publish_journey", {
       journeyId: id,
       propertyId: clock.scenario.id,
       backfill: true,
     });
+    const again = await clock.queue(
+      (sql) =>
+        sql`select input::text as at from queue where name = 'enter_journey' and property_id = ${clock.scenario.id}`,
+    );
+    await jobs();
+    expect(await players(id)).toEqual(["ana", "ben"]);
+
+    // The same job again, whose worker was lost before it could tell that it is done.
+    await clock.scenario.query(
+      (sql) => sql`
+        update journey_enrollments set status = 'completed', ended_at = now() where property_id = ${clock.scenario.id}`,
+    );
+    await clock.queue(
+      (sql) => sql`
+        insert into queue (id, name, property_id, input, max_attempts)
+        values (uuid_v7(), 'enter_journey', ${clock.scenario.id}, ${JSON.parse(again[0]!)}::jsonb, 5) returning null as at`,
+    );
     await jobs();
     expect(await players(id)).toEqual(["ana", "ben"]);
   });
@@ -228,6 +246,30 @@ describe("a time", () => {
     await clock.enterAt(new Date().toISOString());
     expect(await players(journey)).toEqual(["ana"]);
     expect(await clock.nextEntries()).toEqual([expect.stringMatching(/T1[45]:30:00Z$/)]);
+  });
+
+  test("lets in nobody twice where its job runs again, although they have left", async () => {
+    await player("ana", { tier: "Gold" });
+    const { id: segment_id } = await clock.scenario.call("create_segment", {
+      name: "Gold",
+      type: "dynamic",
+      conditions: [{ field: "tier", operator: "eq", value: "Gold" }],
+    });
+    const journey = await clock.published(behind({ on: "schedule", cron: "30 10 * * *", segment_id }), {
+      reentry: { mode: "always" },
+    });
+    const at = new Date().toISOString();
+    await clock.enterAt(at);
+    await clock.leave(journey);
+    // The clock of the test moves rows; here time stands still.
+    await clock.scenario.query(
+      (sql) => sql`
+        update journey_enrollments set entered_at = now(), ended_at = now() where property_id = ${clock.scenario.id}`,
+    );
+    await clock.enterAt(at);
+    expect(await players(journey)).toEqual(["ana"]);
+    await clock.enterAt(new Date(Date.now() + 60_000).toISOString());
+    expect(await players(journey)).toEqual(["ana", "ana"]);
   });
 
   test("of a birthday lets in each year's people, those of a leap day on February 28", async () => {

@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { CATALOG } from "#tools/catalog.ts";
+import { onceOverMcp } from "../../support/operation-calls.ts";
 import { startService, type TestService } from "../../support/service.ts";
 
 let service: TestService;
@@ -70,6 +72,20 @@ test("a dead job is listed with its error, retried by an operator, and does what
   const suppressed = await inProperty("list_suppressions", { filters: { "reason.eq": "complaint" } });
   expect(suppressed).toHaveLength(1);
   await expect(service.call("retry_job", { jobId: id })).rejects.toThrow("No job with the id");
+});
+
+test("an agent's person reads which job runs again, of which property, and why it failed", async () => {
+  const id = await die({ name: "send_test" });
+  const { token } = await service.signIn({ role: null, platformAdmin: true });
+  const { data } = await onceOverMcp(
+    service,
+    CATALOG.operations.get("retry_job")!,
+    { jobId: id },
+    { "X-Api-Key": null, Authorization: `Bearer ${token}` },
+  );
+  expect(data.message).toContain(
+    `The job "send_test" of the property ${JSON.stringify(service.tenant.slug)} runs again now, and may send messages. It failed for good: "Error: the vendor was gone".`,
+  );
 });
 
 test("a job that knew persons says on its retry that it knows them no more", async () => {

@@ -162,4 +162,21 @@ test("publishing shows the words of a message that come from a template, and of 
   expect(data.message).toContain(
     'It sends the email mail "Words of the template", the sms text "Words of the text".',
   );
+  expect(data.message).toContain('The text of mail: "Hi"');
+});
+
+test("publishing says how much of a long text it leaves out", async () => {
+  const config = { channel: "sms", body_text: `${"x".repeat(1100)} the end` };
+  const nodes = [
+    { id: "in", type: "trigger", config: { on: "api" } },
+    { id: "text", type: "message", config },
+    { id: "end", type: "exit", config: { reason: "done" } },
+  ];
+  const edges = [
+    { from: "in", to: "text" },
+    { from: "text", to: "end" },
+  ];
+  const { id } = await scenario.call("create_journey", { name: "Long", draft_definition: { nodes, edges } });
+  const { data } = await ask("publish_journey", { journeyId: id });
+  expect(data.message).toMatch(/The text of text: "x{1000}" and 108 more characters/);
 });

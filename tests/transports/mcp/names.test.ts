@@ -39,6 +39,20 @@ test("an agent names a player by the operator's number, and others by a name tha
   expect(member.data).toMatchObject({ segment_id: ids.segment, player_id: ids.player });
 });
 
+test("a deleted player is restored by the operator's number, and nobody else is meant", async () => {
+  const { body } = await service.post("/api/players", { player_id: "H30003", email: "h3@example.com" });
+  const present = await tool("restore_player", { playerId: "H30003" });
+  expect(present.data.message).toContain('no deleted player with the player_id "H30003"');
+  await service.request("DELETE", `/api/players/${body.id}`);
+  const asked = await tool("restore_player", { playerId: "H30003" });
+  expect(asked.text).toContain("This restores the player");
+  const restored = await tool("restore_player", {
+    playerId: "H30003",
+    confirm_token: asked.data.confirm_token,
+  });
+  expect(restored.data.id).toBe(body.id);
+});
+
 test("a name is taken where it stands in a part of the input, as in a recipe's settings and a journey's nodes", async () => {
   await service.post("/api/segments", {
     name: "Lapsed",

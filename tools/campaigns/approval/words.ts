@@ -1,17 +1,17 @@
 import type { Context } from "#runtime/operation/context.ts";
+import { quoted } from "#runtime/visible-text.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import { ticketWords } from "#tools/campaigns/campaign/game-ticket.ts";
+import { templatesOf } from "#tools/campaigns/content/content.ts";
 import { countWaiting } from "#tools/campaigns/planning/waiting.ts";
 import type { Cost } from "#tools/campaigns/preflight/cost.ts";
 import { type Preflight, preflight } from "#tools/campaigns/preflight/preflight.ts";
-import { checkReadiness } from "#tools/campaigns/preflight/readiness.ts";
+import { checkReadiness, madeUp } from "#tools/campaigns/preflight/readiness.ts";
 import { fieldsOf } from "#tools/campaigns/preflight/sample.ts";
 import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
+import { messageWords } from "#tools/templates/rendering/message-words.ts";
 
-const MOST_EXAMPLE = 200;
-const MOST_NAME = 100;
-
-const quoted = (text: string, most = MOST_NAME) => JSON.stringify(text.slice(0, most).toWellFormed());
+const MOST_FAULT = 200;
 
 /** The facts for a person's consent to send or to schedule a campaign. */
 export async function sendingWords(
@@ -21,7 +21,7 @@ export async function sendingWords(
 ): Promise<string[]> {
   return [
     `The campaign ${quoted(campaign.name)} by ${campaign.channel} ${whenOf(context, campaign)}.`,
-    ...(await exampleOf(context, campaign)),
+    ...(await examplesOf(context, campaign)),
     ...reachOf(checked),
     ...(await waitingWords(context, campaign)),
     ...(await ticketWords(context, campaign)),
@@ -41,8 +41,8 @@ export async function resumingWords(
   if (campaign.started_at === null)
     return sendingWords(context, campaign, await preflight(context, campaign));
   return [
-    `The campaign ${quoted(campaign.name)} by ${campaign.channel} goes on now. It is paused${campaign.status_reason ? `: ${campaign.status_reason}` : ""}.`,
-    ...(await exampleOf(context, campaign)),
+    `The campaign ${quoted(campaign.name)} by ${campaign.channel} goes on now. It is paused${campaign.status_reason ? `: ${quoted(campaign.status_reason, MOST_FAULT)}` : ""}.`,
+    ...(await examplesOf(context, campaign)),
     `${remaining} messages wait to be sent.`,
     ...(await ticketWords(context, campaign)),
     ...settingsOf(campaign),
@@ -57,19 +57,17 @@ export async function changeWords(
   campaign: Campaign,
   changes: string[],
 ): Promise<string[]> {
-  const people =
-    campaign.started_at === null ? await reached(context, campaign) : "those who have not got it yet";
+  const checked = campaign.started_at === null ? await preflight(context, campaign) : null;
+  const people = checked
+    ? `${checked.allowed} people (${checked.audience} in the audience)`
+    : "those who have not got it yet";
   return [
     `This changes what ${people} get ${whenOf(context, campaign)} from the campaign ${quoted(campaign.name)}, which is ${campaign.status}: ${changes.join(", ")}.`,
-    ...(await exampleOf(context, campaign)),
+    ...(await examplesOf(context, campaign)),
     ...(await ticketWords(context, campaign)),
     ...settingsOf(campaign),
+    ...(checked ? faultsOf(checked) : []),
   ];
-}
-
-async function reached(context: Context, campaign: Campaign): Promise<string> {
-  const { allowed, audience } = await preflight(context, campaign);
-  return `${allowed} people (${audience} in the audience)`;
 }
 
 function whenOf({ property }: Context, campaign: Campaign): string {
@@ -90,16 +88,36 @@ function whenOf({ property }: Context, campaign: Campaign): string {
     : `on ${time} (${property.timezone})`;
 }
 
-/** How one message begins. Its player's name is cut short: it is a stranger's text, and nobody here needs it. */
-async function exampleOf(context: Context, campaign: Campaign): Promise<string[]> {
-  const { rendered } = await checkReadiness(
-    { ...context, call: { ...context.call, masked: true } },
-    campaign,
+/**
+ * One message, of each variant where it has some. Its player's name is cut short: it is a stranger's text, and nobody
+ * here needs it. Made-up values stand for no player: the gate may allow some until the message goes out.
+ */
+export async function examplesOf(context: Context, campaign: Campaign): Promise<string[]> {
+  const masked = { ...context, call: { ...context.call, masked: true } };
+  const { rendered } = await checkReadiness(masked, campaign);
+  const samples = rendered.length > 0 ? rendered : await madeUp(masked, campaign);
+  const shown = campaign.ab_test ? samples : samples.slice(0, 1);
+  const words = shown.flatMap(({ message, variant_id }, index) =>
+    messageWords(
+      { ...fieldsOf(message), inbox: campaign.inbox },
+      index === 0 ? "One message of them" : `One message of the variant ${variant_id}`,
+    ),
   );
-  const [first] = rendered;
-  if (!first) return [];
-  const { subject, text } = fieldsOf(first.message);
-  return [`One message of them: ${quoted(subject ?? text, MOST_EXAMPLE)}`];
+  return (await hasConditions(context, campaign)) ? [...words, CONDITIONS] : words;
+}
+
+const CONDITIONS = "It has conditions ({% if %}): other players may read other words.";
+const CONDITION = /\{%-?\s*(?:if|unless|case)\b/;
+
+async function hasConditions({ sql, property }: Context, campaign: Campaign): Promise<boolean> {
+  const { subject, preheader, body_html, body_mjml, body_text, voice_script, inbox, ab_test } = campaign;
+  const own = [subject, preheader, body_html, body_mjml, body_text, voice_script, inbox, ab_test];
+  if (CONDITION.test(JSON.stringify(own))) return true;
+  const ids = templatesOf(campaign).map(({ id }) => id);
+  const templates = await sql<{ source: string }[]>`
+    select concat_ws(' ', subject, html, mjml, text, voice_script::text) as source from templates
+    where property_id = ${property.id} and id = any(${ids}::uuid[]) and deleted_at is null`;
+  return templates.some(({ source }) => CONDITION.test(source));
 }
 
 function reachOf({ allowed, audience, blocked }: Preflight): string[] {
@@ -113,7 +131,7 @@ function reachOf({ allowed, audience, blocked }: Preflight): string[] {
 function faultsOf({ errors }: Preflight): string[] {
   return errors.map(({ field, message, stops_sending }) => {
     const effect = stops_sending ? "As it is, the campaign fails" : "As it is, some players get no message";
-    return `To be corrected first, ${field}: ${message.slice(0, MOST_EXAMPLE).toWellFormed()}. ${effect}.`;
+    return `To be corrected first, ${field}: ${message.slice(0, MOST_FAULT).toWellFormed()}. ${effect}.`;
   });
 }
 

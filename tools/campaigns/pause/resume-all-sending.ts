@@ -2,6 +2,7 @@ import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
 import type { Context, Reach } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
+import { quoted } from "#runtime/visible-text.ts";
 import { holdIfChanged } from "#tools/campaigns/approval/approve.ts";
 import { changeStatus, findCampaign } from "#tools/campaigns/campaign/campaign.ts";
 import { lockPause, type PropertyPause } from "#tools/campaigns/campaign/property-pause.ts";
@@ -9,6 +10,7 @@ import fireCampaign from "#tools/campaigns/fire-campaign.job.ts";
 import planCampaign from "#tools/campaigns/plan-campaign.job.ts";
 
 const MOST_NAMED = 20;
+const MOST_REASON = 500;
 
 export default tool({
   name: "resume_all_sending",
@@ -94,12 +96,12 @@ async function goOn(context: Context, id: string): Promise<boolean> {
 
 function wordsOf({ since, reason }: PropertyPause, waiting: Waiting[], due: Waiting[]): string[] {
   const named = [
-    ...waiting.map(({ name, messages }) => `${JSON.stringify(name)} goes on: ${messages} messages wait.`),
-    ...due.map(({ name }) => `${JSON.stringify(name)} starts: its time has come.`),
+    ...waiting.map(({ name, messages }) => `${quoted(name)} goes on: ${messages} messages wait.`),
+    ...due.map(({ name }) => `${quoted(name)} starts: its time has come.`),
   ];
   const more = named.length - MOST_NAMED;
   return [
-    `This ends the pause of all sending, which began at ${since}${reason === null ? "" : ` (${reason})`}.`,
+    `This ends the pause of all sending, which began at ${since}${reason === null ? "" : ` (${quoted(reason, MOST_REASON)})`}.`,
     ...named.slice(0, MOST_NAMED),
     ...(more > 0 ? [`${more} more campaigns go on or start.`] : []),
     ...(named.length === 0 ? ["No campaign waits."] : []),

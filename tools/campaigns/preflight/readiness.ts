@@ -23,7 +23,7 @@ import { audienceSql, firstAllowed, hasAudience } from "#tools/campaigns/plannin
 import { unsubscribeLinks } from "#tools/player-links/links.ts";
 import { ownProviders } from "#tools/providers/choose.ts";
 import { ranOutOfTime } from "#tools/templates/rendering/liquid.ts";
-import { PLAYER_FIELDS } from "#tools/templates/rendering/player-fields.ts";
+import { completePlayer, PLAYER_FIELDS } from "#tools/templates/rendering/player-fields.ts";
 
 const SAMPLES = 3;
 
@@ -190,6 +190,29 @@ async function renderFirst(
   }
   return { rendered, broken };
 }
+
+/** The messages to a player with made-up values, of each variant; none where problems prevent it. */
+export async function madeUp(context: Context, campaign: Campaign): Promise<RenderedMessage[]> {
+  const channel = sendingChannel(campaign);
+  const { content } = await compileContent(channel, context, campaign);
+  const rendered: RenderedMessage[] = [];
+  for (const variant_id of content?.variants ?? [null]) {
+    if (!content) break;
+    const player = { ...completePlayer(content.variables), address: MADE_UP[channel] };
+    const message = await renderedFor(context, content, player, variant_id);
+    rendered.push({ player_id: NIL_UUID, variant_id, message });
+  }
+  return rendered;
+}
+
+/** The addresses of made-up players. The number is one of those that are kept for fiction. */
+export const MADE_UP: Record<SendingChannel, string> = {
+  email: "player@example.com",
+  sms: "+12025550123",
+  voice: "+12025550123",
+  push: "a made-up player",
+  inbox: "a made-up player",
+};
 
 /** Renders the content for one player, whose row has the columns of templates and `address`. Throws as `messageTo`. */
 export async function renderedFor(

@@ -2,11 +2,19 @@ import { randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
 import { contentHash } from "#tools/campaigns/approval/approve.ts";
+import { examplesOf } from "#tools/campaigns/approval/words.ts";
 import { findCampaign } from "#tools/campaigns/campaign/campaign.ts";
 import { lockPause, refusePaused } from "#tools/campaigns/campaign/property-pause.ts";
 import { notReady } from "#tools/campaigns/preflight/readiness.ts";
 import sendTest from "./send-test.job.ts";
-import { assertAllowed, recipientOf, shownAddress, testContent, testedVariant } from "./test-send.ts";
+import {
+  assertAllowed,
+  recipientOf,
+  shownAddress,
+  testContent,
+  testedVariant,
+  toEverybody,
+} from "./test-send.ts";
 
 export default tool({
   name: "send_test_message",
@@ -56,8 +64,9 @@ export default tool({
     const content = await contentHash(context, campaign);
     context.ask?.({
       state: JSON.stringify([campaignId, content, masked, variant]),
-      sentences: () => [
+      sentences: async () => [
         `One test of the campaign ${JSON.stringify(campaign.name)} goes to ${masked} now, ${recipient.staff ? "a user of the property" : "a player"}.`,
+        ...(await examplesOf(context, toEverybody(campaign))),
       ],
       // Its price is that of one message.
       reach: { players: () => 1, cost: () => 0 },

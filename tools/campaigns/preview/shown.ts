@@ -1,11 +1,10 @@
 import { z } from "zod";
 import { sql as fragment, identifier, join } from "#db/sql.ts";
-import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import { one } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import { linksIn } from "#tools/campaigns/content/content.ts";
-import { compileContent, renderedFor } from "#tools/campaigns/preflight/readiness.ts";
+import { compileContent, MADE_UP, renderedFor } from "#tools/campaigns/preflight/readiness.ts";
 import { fieldsOf, Sample } from "#tools/campaigns/preflight/sample.ts";
 import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
 import { preheaderIn } from "#tools/templates/rendering/email-template.ts";
@@ -63,14 +62,6 @@ export async function shownTo(
 }
 
 const FIELDS = join(PLAYER_FIELDS.map((field) => fragment`p.${identifier(field)}`));
-/** The number is one of those that are kept for fiction. */
-const MADE_UP: Record<SendingChannel, string> = {
-  email: "player@example.com",
-  sms: "+12025550123",
-  voice: "+12025550123",
-  push: "a made-up player",
-  inbox: "a made-up player",
-};
 
 async function playerFor(
   { sql, property }: Context,

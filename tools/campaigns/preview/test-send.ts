@@ -31,13 +31,17 @@ type TestContent =
   | { channel: VendorChannel; content: Content<VendorChannel>; problems: [] }
   | { channel: VendorChannel; content: null; problems: FaultDetail[] };
 
-/** The campaign's message as it is now, or its problems. A test needs no audience. */
+/** The campaign's message as it is now, or its problems. */
 export async function testContent(context: Context, campaign: Campaign): Promise<TestContent> {
   const channel = sendingChannel(campaign);
   if (channel === "inbox")
     throw invalid("channel", `is ${campaign.channel}; tests go by email, sms, voice and push`);
-  const everyone: Campaign = { ...campaign, audience: "all", segment_id: null, conditions: null };
-  return { channel, ...(await compileContent<VendorChannel>(channel, context, everyone)) };
+  return { channel, ...(await compileContent<VendorChannel>(channel, context, toEverybody(campaign))) };
+}
+
+/** The campaign with an audience: a test needs none of its own. */
+export function toEverybody(campaign: Campaign): Campaign {
+  return { ...campaign, audience: "all", segment_id: null, conditions: null };
 }
 
 /** The variant of a test: the requested one, else the first; null without variants. */

@@ -77,7 +77,7 @@ export const CampaignStats = z.object({
   clicks_unique: count.describe("Recipients who clicked, of those sent and delivered to"),
   clicks_human: count.describe("Of clicks_unique: not only by filters and scanners"),
   converted: count.describe(
-    "Recipients who reached the campaign's goal in its time, of those sent and delivered to",
+    "Recipients who reached the campaign's goal in its time, of those sent and delivered to. Marked within a minute at first, and within six hours for an older campaign; holdout counts at once",
   ),
   redeemed: count.describe(
     "Recipients who redeemed a prize of a game that the campaign gave a ticket for, or for whom an event offer_redeemed names the campaign in campaign_id",

@@ -23,21 +23,17 @@ export const Holdout = z
   .describe("Null without a holdout. Rates are null without a goal");
 type Holdout = z.output<typeof Holdout>;
 
-/** Recipients who got the message, and those of them who reached the goal. */
-interface Reached {
-  reached: number;
-  converted: number;
-}
-
-/** Compares the recipients with the held out, by the campaign's goal and by the theoretical win of their events. */
+/**
+ * Compares the recipients with the held out, by the campaign's goal and by the theoretical win of their events. Both
+ * sides are counted by the events of this moment: marks of conversions are up to six hours older.
+ */
 export async function compareHoldout(
   { sql, property }: Tenant,
   { id, goal }: { id: string; goal: Goal | null },
-  { reached, converted }: Reached,
   period: ReturnType<Tenant["sql"]>,
 ): Promise<{ holdout: Holdout | null; theo_uplift: number | null }> {
   const hours = goal?.window_hours ?? DEFAULT_HOURS;
-  const [row] = await sql<{ players: number; converted: number; theo_held: number; theo_reached: number }[]>`
+  const [row] = await sql<Compared[]>`
     with compared as materialized (
       select s.player_id, s.status = 'skipped' as is_held, coalesce(s.sent_at, s.created_at) as since
       from campaign_sends s
@@ -54,17 +50,30 @@ export async function compareHoldout(
       group by c.is_held, c.player_id
     )
     select (select count(*)::int from compared where is_held) as players,
-      count(*) filter (where is_held and reached_goal)::int as converted,
+      (select count(*)::int from compared where not is_held) as reached,
+      count(*) filter (where is_held and reached_goal)::int as held,
+      count(*) filter (where not is_held and reached_goal)::int as converted,
       coalesce(sum(theo) filter (where is_held), 0)::double precision as theo_held,
       coalesce(sum(theo) filter (where not is_held), 0)::double precision as theo_reached
     from happened`;
-  const { players, converted: held, theo_held, theo_reached } = row!;
+  const { players, reached, held, converted, theo_held, theo_reached } = row!;
   if (players === 0) return { holdout: null, theo_uplift: null };
   const rates = goal && reached > 0 ? liftOf([converted, reached], [held, players]) : NO_RATES;
   return {
     holdout: { players, converted: goal ? held : 0, conversion_rate: goal ? held / players : null, ...rates },
     theo_uplift: theo_reached - (theo_held / players) * reached,
   };
+}
+
+interface Compared {
+  /** Held out, and those of them who reached the goal. */
+  players: number;
+  held: number;
+  /** Recipients who got the message, and those of them who reached the goal. */
+  reached: number;
+  converted: number;
+  theo_held: number;
+  theo_reached: number;
 }
 
 const NO_RATES = { lift: null, lift_low: null, lift_high: null };

@@ -91,15 +91,9 @@ export async function countSends(
     Object.keys(FIGURES).map((name) => [name, sumOf(groups, name as Figure)]),
   );
   const skipped = skippedByReason(groups);
-  const reached = groups.filter(({ status }) => status === "sent" || status === "delivered");
   const compared =
     campaign.holdout_percent > 0
-      ? await compareHoldout(
-          context,
-          campaign,
-          { reached: sumOf(reached, "count"), converted: sumOf(reached, "converted") },
-          within(sql, period),
-        )
+      ? await compareHoldout(context, campaign, within(sql, period))
       : NOT_COMPARED;
   return {
     ...statesOf(groups, campaign.status),

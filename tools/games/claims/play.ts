@@ -12,8 +12,12 @@ export type Play = StoredOf<typeof columns>;
 /** A play as operations answer it. */
 export const PlayView = viewOf({ columns });
 
-/** The play, locked to the end of the transaction. Throws `not_found`. */
-export function lockPlay(context: Context, id: string): Promise<Play> {
+/** The play behind its player, both locked to the end of the transaction, in the order of plays. Throws `not_found`. */
+export async function lockPlay(context: Context, id: string): Promise<Play> {
+  const { sql: transaction, property } = context;
+  const { player_id } = await findPlay(context, id);
+  await transaction`
+    select from players where property_id = ${property.id} and id = ${player_id} for no key update`;
   return readPlay(context, id, sql`for no key update`);
 }
 

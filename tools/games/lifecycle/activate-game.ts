@@ -21,7 +21,7 @@ export default tool({
   async handler(context, { gameId }) {
     const game = await findGame(context, gameId, { lock: "change" });
     checkStatus(game, ["draft"], "be activated");
-    await keepSegment(context, game.segment_id);
+    const segment = await keepSegment(context, game.segment_id);
     const { facts, prizes } = await factsOf(context, game);
     if (facts.errors.length > 0) {
       const details = facts.errors.map((message) => ({ field: "gameId", message }));
@@ -29,7 +29,7 @@ export default tool({
     }
     context.ask?.({
       state: JSON.stringify([game.id, game.version, facts]),
-      sentences: () => activationWords(game, facts),
+      sentences: () => activationWords(game, facts, segment),
       reach: UNBOUNDED,
     });
     const row = await activate(context, game, facts, prizes);
@@ -38,8 +38,10 @@ export default tool({
   },
 });
 
-/** A segment that is being deleted meanwhile is gone first, or stays. */
-async function keepSegment({ sql, property }: Context, segmentId: string | null): Promise<void> {
-  if (segmentId === null) return;
-  await sql`select from segments where property_id = ${property.id} and id = ${segmentId} for key share`;
+/** The segment's name. A segment that is being deleted meanwhile is gone first, or stays. */
+async function keepSegment({ sql, property }: Context, segmentId: string | null): Promise<string | null> {
+  if (segmentId === null) return null;
+  const [segment] = await sql<{ name: string }[]>`
+    select name from segments where property_id = ${property.id} and id = ${segmentId} for key share`;
+  return segment?.name ?? null;
 }

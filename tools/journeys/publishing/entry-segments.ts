@@ -1,6 +1,7 @@
 import { isUuid } from "#db/text.ts";
 import { Fault } from "#runtime/faults.ts";
 import { type Context, UNBOUNDED } from "#runtime/operation/context.ts";
+import { quoted } from "#runtime/visible-text.ts";
 import { askBeforeMoving, isAsked } from "#tools/enrollments/ask.ts";
 import { audienceOf } from "#tools/segments/rules/references.ts";
 
@@ -15,9 +16,7 @@ export async function askAboutEntries({ sql, property, ask }: Context, ids: stri
     order by j.name`;
   for (const { name } of journeys) {
     ask({
-      sentences: () => [
-        `This changes who enters the journey ${JSON.stringify(name.slice(0, 100))} from now on.`,
-      ],
+      sentences: () => [`This changes who enters the journey ${quoted(name)} from now on.`],
       reach: UNBOUNDED,
     });
   }

@@ -8,6 +8,7 @@ import { checkReadiness } from "#tools/campaigns/preflight/readiness.ts";
 import type { Node, NodeOf } from "#tools/journeys/definition/definition.ts";
 import type { Problem } from "#tools/journeys/definition/structure.ts";
 import { htmlOf } from "#tools/templates/mjml/render.ts";
+import type { MessageParts } from "#tools/templates/rendering/message-words.ts";
 
 /** The journey that a message belongs to. */
 export interface Owner {
@@ -53,18 +54,22 @@ export async function messageValues(
   };
 }
 
-/** How each message of a definition begins, by its node: its subject, or else its text. */
-export async function beginnings(
+/** The parts of each message of a definition as templates, by its node. A call's text is its script. */
+export async function messageParts(
   context: Tenant,
   journey: Owner,
   nodes: readonly Node[],
-): Promise<ReadonlyMap<string, string>> {
-  const shown = new Map<string, string>();
+): Promise<ReadonlyMap<string, MessageParts>> {
+  const shown = new Map<string, MessageParts>();
   for (const node of nodes) {
     if (node.type !== "message") continue;
-    const { subject, body_text } = await messageValues(context, journey, node);
-    const words = subject ?? body_text;
-    if (words) shown.set(node.id, String(words));
+    const { subject, body_html, body_text, voice_script, inbox } = await messageValues(
+      context,
+      journey,
+      node,
+    );
+    const text = voice_script ? JSON.stringify(voice_script) : body_text;
+    shown.set(node.id, { subject, html: body_html, text, inbox } as MessageParts);
   }
   return shown;
 }

@@ -1,11 +1,11 @@
+import { quoted } from "#runtime/visible-text.ts";
 import type { NodeOf } from "#tools/journeys/definition/definition.ts";
 import type { Problem } from "#tools/journeys/definition/structure.ts";
 import type { Journey } from "#tools/journeys/journey/journey.ts";
+import { bodyWords, type MessageParts } from "#tools/templates/rendering/message-words.ts";
 import type { Inside, OnPublish } from "./people-inside.ts";
 
-const quoted = (text: string) => JSON.stringify(text.slice(0, 100).toWellFormed());
-
-/** The facts for a person's consent to publish a journey. `shown`: how each message begins, by its node. */
+/** The facts for a person's consent to publish a journey. `shown`: the parts of each message, by its node. */
 export function publishingWords(
   { name, status, draft_definition: { nodes }, reentry, ends_at }: Journey,
   {
@@ -17,7 +17,7 @@ export function publishingWords(
     inside: Inside;
     onPublish: OnPublish;
     backfill: boolean;
-    shown: ReadonlyMap<string, string>;
+    shown: ReadonlyMap<string, MessageParts>;
   },
 ): string[] {
   const messages = nodes.flatMap((node) =>
@@ -33,6 +33,7 @@ export function publishingWords(
     reentryWords(reentry.mode),
     ...(ends_at === null ? [] : [`It ends for everybody at ${ends_at}.`]),
     messages.length === 0 ? "It sends no message." : `It sends ${messages.join(", ")}.`,
+    ...[...shown].flatMap(([id, parts]) => bodyWords(parts, `The text of ${id}`)),
     ...nodes.flatMap((node) => (node.type === "message" ? switchedOff(node) : [])),
     ...insideWords(inside, onPublish),
   ];
@@ -50,8 +51,9 @@ export function warningWords(warnings: readonly Problem[]): string[] {
   return more > 0 ? [...shown, `${more} more warnings: validate_journey names them.`] : shown;
 }
 
-function messageWords({ id, config }: NodeOf<"message">, shown: string | undefined): string {
-  return `the ${config.channel} ${id}${shown ? ` ${quoted(shown)}` : ""}`;
+function messageWords({ id, config }: NodeOf<"message">, parts: MessageParts | undefined): string {
+  const begins = parts?.subject ?? (config.channel === "voice" ? null : parts?.text);
+  return `the ${config.channel} ${id}${begins ? ` ${quoted(begins)}` : ""}`;
 }
 
 function switchedOff({ id, config }: NodeOf<"message">): string[] {

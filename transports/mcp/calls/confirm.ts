@@ -20,7 +20,7 @@ import {
 import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Outcome } from "#runtime/funnel/service.ts";
 import { isGrave } from "#runtime/operation/operation.ts";
-import { visible } from "#runtime/visible-text.ts";
+import { oneLine, visible } from "#runtime/visible-text.ts";
 import { isRecord, readVisible } from "#transports/mcp/answers/results.ts";
 
 /** The data of a call besides its arguments. */
@@ -157,7 +157,7 @@ function asGiven(input: Record<string, unknown>, given: Record<string, unknown>)
 /** All that a person is told, whoever tells them: the client's form, or the agent. */
 function linesOf({ operation, input }: AgentCall, sentences: string[], changed?: string): string[] {
   const { [operation.property ?? ""]: _, ...shownInput } = input;
-  const given = visible(JSON.stringify(shownInput));
+  const given = oneLine(visible(JSON.stringify(shownInput)));
   const about = given.length > MOST_ARGUMENTS ? `${given.slice(0, MOST_ARGUMENTS).toWellFormed()}…` : given;
   return [
     `${operation.title}: not done yet.${changed ? ` ${visible(changed)}` : ""}`,

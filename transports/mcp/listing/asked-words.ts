@@ -136,7 +136,7 @@ const ASKED: Readonly<Record<string, string>> = {
   resume_campaign: "go on, continue, carry on after the pause, unpause",
   cancel_campaign: "stop it, abort, sent too early, kill, end for good, call off",
   pause_all_sending:
-    "emergency stop, stop everything, pause all campaigns at once, freeze, hold all messages",
+    "emergency stop, stop everything, stop all sending now, stop every campaign, pause all campaigns at once, freeze, hold all messages",
   resume_all_sending:
     "reopen sending, allow sending again, end the emergency stop, bring the sending back, let everything go on, unfreeze",
   preflight_campaign:

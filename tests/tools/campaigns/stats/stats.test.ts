@@ -214,6 +214,10 @@ describe("the figures of a campaign", () => {
     await report(reached[9]!, "visit", "much");
     await report(reached[10]!, "deposit", 1000, "2026-01-01T00:00:00Z");
     await report(held[0]!, "deposit", 15);
+    const at = await scenario.stats(id);
+    expect(at.holdout.lift, "before conversions are marked").toBeCloseTo(
+      8 / reached.length - 1 / held.length,
+    );
     await due(id);
     await scenario.work({ only: "refresh_campaign_stats" });
     const { holdout, theo_uplift, skipped, converted } = await scenario.stats(id);

@@ -113,6 +113,7 @@ export const REQUESTS: readonly (readonly [request: string, ...tools: string[]])
   ["which of our campaigns are scheduled for next week", "list_campaigns"],
   ["hold the campaign until I say so", "pause_campaign"],
   ["stop all marketing immediately", "pause_all_sending"],
+  ["stop all sending now", "pause_all_sending"],
   ["what is Maria's email address", "get_player", "list_players"],
   ["correct the birthday of a guest", "update_player"],
   ["block this phone number", "create_dnc_entry"],

@@ -1,0 +1,46 @@
+import { fieldWords } from "#runtime/operation/record-words.ts";
+import { quoted } from "#runtime/visible-text.ts";
+import { plainText } from "./plain-text.ts";
+
+/** A person who decides reads no more of one message. */
+const MOST_CHARACTERS = 1_000;
+const MOST_PICTURES = 5;
+const MOST_ADDRESS = 200;
+const PICTURE = /<img\b[^>]*?\ssrc\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))/gi;
+
+/** The parts of a message, rendered or as templates. */
+export interface MessageParts {
+  subject?: string | null | undefined;
+  html?: string | null | undefined;
+  text?: string | null | undefined;
+  /** The offer, button and picture that the inbox shows. A notification takes its address from the button. */
+  inbox?: object | null | undefined;
+}
+
+/** The words of a message's bodies for a person's consent, begun by `named`: those of the HTML are what most read. */
+export function bodyWords({ html, text, inbox }: MessageParts, named: string): string[] {
+  const read = html ? plainText(html) : null;
+  // A text that is made of the HTML lacks the frame around it.
+  const beside = text && !read?.includes(text) ? text : null;
+  return [
+    ...(read ? [`${named}: ${quoted(read, MOST_CHARACTERS)}`] : []),
+    ...(beside ? [`${named}${read ? " without HTML" : ""}: ${quoted(beside, MOST_CHARACTERS)}`] : []),
+    ...(html ? pictureWords(html) : []),
+    ...(inbox ? [`With it go ${fieldWords({ ...inbox })}.`] : []),
+  ];
+}
+
+/** Pictures can hold words too. */
+function pictureWords(html: string): string[] {
+  const addresses = new Set([...html.matchAll(PICTURE)].map(([, ...values]) => values.join("").trim()));
+  if (addresses.size === 0) return [];
+  const shown = [...addresses].slice(0, MOST_PICTURES).map((address) => quoted(address, MOST_ADDRESS));
+  const more = addresses.size - shown.length;
+  return [`Pictures in it: ${shown.join(", ")}${more > 0 ? ` and ${more} more` : ""}.`];
+}
+
+/** The whole words of one message. A message without a subject is its text. */
+export function messageWords({ subject, ...bodies }: MessageParts, named: string): string[] {
+  if (subject) return [`${named}: ${quoted(subject, MOST_CHARACTERS)}`, ...bodyWords(bodies, "Its text")];
+  return bodyWords(bodies, named);
+}
