@@ -175,7 +175,6 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "content.ts",
     "email.ts",
     "inbox.ts",
-    "links.ts",
     "push.ts",
     "render-messages.ts",
     "sms.ts",

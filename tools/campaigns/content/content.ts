@@ -1,5 +1,5 @@
 import type { Messages, SendingChannel } from "#runtime/channels/provider/channel.ts";
-import { type FaultDetail, toFault } from "#runtime/faults.ts";
+import { Fault, type FaultDetail, invalid, toFault } from "#runtime/faults.ts";
 import { inTurns } from "#runtime/limits/turns.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
@@ -68,30 +68,6 @@ export async function templateOf(
   };
 }
 
-/** All templates that a campaign's messages may come from, with the field that names each. */
-export function templatesOf({
-  template_id,
-  ab_test,
-}: Pick<Campaign, "template_id" | "ab_test">): { field: string; id: string }[] {
-  const named = [
-    { field: "template_id", id: template_id },
-    ...(ab_test?.variants ?? []).map((variant, index) => {
-      return { field: `ab_test.variants[${index}].template_id`, id: variant.template_id };
-    }),
-  ];
-  return named.flatMap(({ field, id }) => (id ? [{ field, id }] : []));
-}
-
-/** Locks the campaign's templates, so that their content stays to the end of the transaction. */
-export async function lockTemplates(
-  { sql, property }: Tenant,
-  campaign: Pick<Campaign, "template_id" | "ab_test">,
-): Promise<void> {
-  const ids = templatesOf(campaign).map(({ id }) => id);
-  if (ids.length === 0) return;
-  await sql`select from templates where property_id = ${property.id} and id = any(${ids}::uuid[]) for share`;
-}
-
 /**
  * Runs `compile`, whose renders wait their turn. An `invalid` fault becomes problems, under the campaign's names of the
  * fields.
@@ -133,4 +109,201 @@ export function propertyVariables(property: Property): PropertyVariables {
     responsible_gaming_footer,
     privacy_policy_url,
   };
+}
+
+/** The bodies of a message, as written or as rendered. */
+interface Bodies {
+  html?: string | null | undefined;
+  text?: string | null | undefined;
+}
+
+/** Something in a body that opens or loads what no message may. */
+interface Flaw {
+  body: keyof Bodies;
+  message: string;
+}
+
+const VALUE = String.raw`\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>]+))`;
+const OPENED = String.raw`\b(?:href|(?:form)?action)`;
+const LOADED = String.raw`(?<![\w-])(?:src|(?:image)?srcset|background|poster|data|lowsrc|dynsrc|ping|codebase|manifest)`;
+const ADDRESS = new RegExp(`(?:(${OPENED})|(${LOADED}))${VALUE}`, "gi");
+const META = new RegExp(String.raw`\bhttp-equiv${VALUE}`, "gi");
+const IN_STYLE = /\burl\(\s*(?:"([^"]*)"|'([^']*)'|([^\s"'()]+))|@import\s+(?:"([^"]*)"|'([^']*)')/gi;
+const IN_TEXT = /http:\/\/\S*/i;
+
+/** Elements that load a page of their own, move all links, or run code. */
+const ELEMENTS =
+  /<\s*\/?(iframe|frame|frameset|fencedframe|portal|object|embed|applet|base|script|animate|set)(?![\w-])/i;
+const HANDLER = /<[a-z](?:"[^"]*"|'[^']*'|[^'"<>])*?[\s"'/](on[a-z]+)\s*=/i;
+
+const FINE = {
+  open: /^(?:https|mailto|tel|sms):/i,
+  load: /^(?:https:|cid:|data:image\/)/i,
+};
+const ANOTHER_PLACE = /^(?:[a-z][a-z0-9+.-]*:|\/\/)/i;
+
+/**
+ * The first flaw of each body: an address that is not https, or a part that opens or loads one by itself. Addresses
+ * below `baseUrl`, our own, may be plain.
+ */
+export function flawsIn({ html, text }: Bodies, baseUrl: string): Flaw[] {
+  const inHtml = html ? flawOf(html.replaceAll(baseUrl, "")) : undefined;
+  const inText = IN_TEXT.exec(text?.replaceAll(baseUrl, "") ?? "")?.[0];
+  return [
+    ...(inHtml ? [{ body: "html" as const, message: inHtml }] : []),
+    ...(inText ? [{ body: "text" as const, message: notHttps("link", inText) }] : []),
+  ];
+}
+
+function flawOf(html: string): string | undefined {
+  const addresses = addressesIn(html);
+  for (const use of ["open", "load"] as const) {
+    const other = addresses.find((one) => one.use === use && isElsewhere(one.url, FINE[use]));
+    if (other) return notHttps(use === "open" ? "link" : "loaded address", other.url);
+  }
+  const element = ELEMENTS.exec(html)?.[1];
+  if (element !== undefined) return `no message may have <${element.toLowerCase()}>`;
+  if (valuesOf(html, META).some((name) => /refresh/i.test(name))) {
+    return 'no message may have <meta http-equiv="refresh">, which opens another page';
+  }
+  const handler = HANDLER.exec(html)?.[1];
+  return handler === undefined ? undefined : `no message may have code, such as ${handler.toLowerCase()}`;
+}
+
+function isElsewhere(url: string, fine: RegExp): boolean {
+  return ANOTHER_PLACE.test(url) && !fine.test(url);
+}
+
+function notHttps(what: string, url: string): string {
+  return `a ${what} is not https: ${url.slice(0, 200)}`;
+}
+
+/** The values that a pattern with alternative groups finds, as a mail reader takes them. */
+function valuesOf(html: string, pattern: RegExp): string[] {
+  return [...html.matchAll(pattern)].map((groups) => addressIn(groups.slice(1).find(isText) ?? ""));
+}
+
+const isText = (group: string | undefined) => group !== undefined;
+
+const DATA = String.raw`\s*=\s*(?:"[^"]*\{[{%]|'[^']*\{[{%]|[^\s"'<>]*\{[{%])`;
+const OF_DATA = new RegExp(String.raw`(?:${OPENED}|${LOADED})${DATA}|\burl\([^)]*\{[{%]|\|\s*raw\b`, "i");
+const OF_OURS = /\{\{-?\s*(?:unsubscribe_url|preferences_url|inbox_url|game_url|property\.\w+)\s*-?\}\}/g;
+
+/** Whether players' data makes an address of the source, so that each message must be looked at. */
+export function hasLinksOfData(html: string): boolean {
+  return OF_DATA.test(html.replace(OF_OURS, ""));
+}
+
+/** Every address that the HTML leads to, once, in order; and whether a message may have it. Links to `baseUrl` may be plain. */
+export function linksIn(html: string, baseUrl: string): { url: string; isAllowed: boolean }[] {
+  const opened = addressesIn(html).filter(({ use }) => use === "open");
+  return [...new Set(opened.map(({ url }) => url))].map((url) => ({
+    url,
+    isAllowed: FINE.open.test(url) || url.startsWith(baseUrl),
+  }));
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  colon: ":",
+  tab: "",
+  newline: "",
+  amp: "&",
+  sol: "/",
+  quot: "",
+};
+
+/** An attribute's address as a mail reader takes it: entities read, and without what it passes over. */
+function addressIn(attribute: string): string {
+  const read = attribute.replace(
+    /&(?:#x([0-9a-f]{1,6})|#(\d{1,7})|(\w+));?/gi,
+    (whole, hex, decimal, name) => {
+      if (name !== undefined) return ENTITIES[String(name).toLowerCase()] ?? whole;
+      const code = Number.parseInt(hex ?? decimal, hex === undefined ? 10 : 16);
+      return code <= 0x10ffff ? String.fromCodePoint(code) : "";
+    },
+  );
+  return read.replace(/[\p{Cc}\s]/gu, "").replace(/^["']+/, "");
+}
+
+/** An address in HTML. */
+interface Address {
+  url: string;
+  /** A person opens it, or the mail reader loads it. */
+  use: "open" | "load";
+  /** It is in an attribute of a tag or in a style: a mail reader takes it for an address. */
+  isReal: boolean;
+}
+
+/**
+ * All addresses of the HTML, in order. Broken HTML is read in many ways, so each text that looks like an attribute is one:
+ * that protects. A message is called faulty for want of a host by the real ones alone.
+ */
+function addressesIn(html: string): Address[] {
+  const { ends, styled } = attributesOf(html);
+  const named = [...html.matchAll(ADDRESS)].flatMap((match): Address[] => {
+    const [whole, opened, loaded = "", ...values] = match;
+    const value = values.find(isText) ?? "";
+    const isReal = ends.has(match.index + whole.length);
+    if (opened !== undefined) return [{ url: addressIn(value), use: "open", isReal }];
+    return (/srcset$/i.test(loaded) ? candidatesOf(value) : [value]).map((url) => {
+      return { url: addressIn(url), use: "load", isReal };
+    });
+  });
+  const inStyles = [...html.matchAll(IN_STYLE)].map((match): Address => {
+    const url = addressIn(match.slice(1).find(isText) ?? "");
+    return { url, use: "load", isReal: styled.startsWith(match[0], match.index) };
+  });
+  return [...named, ...inStyles];
+}
+
+/** The addresses of a `srcset`, without their widths. */
+function candidatesOf(srcset: string): string[] {
+  return srcset.split(/,(?:\s+|(?<=\s[\d.]+[wxh],))/).map((one) => one.trim().split(/\s/, 1)[0]!);
+}
+
+/** A comment, which Outlook reads if it begins with [if; a style sheet; or a tag. */
+const PART =
+  /<!--(?:-?>|(?!\[if)(?:.*?-->|.*))|<style(?![\w-])(?:.*?<\/style|.*)|<[a-z](?:"[^"]*"|'[^']*'|[^'"<>])*>/gis;
+const ATTRIBUTE = new RegExp(String.raw`([^\s"'<>/=]+)(?:${VALUE})?`, "g");
+const OF_ADDRESS =
+  /^(?:(?:xlink:)?href|(?:form)?action|src|(?:image)?srcset|background|poster|lowsrc|dynsrc)$/i;
+
+/** Where the tags' attributes with an address end; and the tags and style sheets with blanks for the rest. */
+function attributesOf(html: string): { ends: ReadonlySet<number>; styled: string } {
+  const ends = new Set<number>();
+  let styled = "";
+  for (const { 0: part, index } of html.matchAll(PART)) {
+    if (part.startsWith("<!")) continue;
+    styled += " ".repeat(index - styled.length) + part;
+    if (/^<style/i.test(part)) continue;
+    for (const { 0: attribute, 1: name = "", index: at } of part.matchAll(ATTRIBUTE)) {
+      if (OF_ADDRESS.test(name)) ends.add(index + at + attribute.length);
+    }
+  }
+  return { ends, styled };
+}
+
+/**
+ * Throws `invalid` for an address of the HTML's source that has no host: a mail has no address of its own, so nothing
+ * would open or load. Addresses that are made of data, and those within the message, are left out.
+ */
+export function checkHosts(html: string | null | undefined): void {
+  const dead = addressesIn(html ?? "").find(
+    ({ url, isReal }) => isReal && !/^(?:#|$)|[{}]/.test(url) && !ANOTHER_PLACE.test(url),
+  );
+  if (dead === undefined) return;
+  const what = dead.use === "open" ? "link" : "picture";
+  throw invalid(
+    "html",
+    `a ${what} leads nowhere without its host: ${dead.url.slice(0, 200)}; begin it with https://`,
+  );
+}
+
+/** Throws `invalid`, naming the bodies, when one of several forms of a message has a flaw. */
+export function checkLinks(forms: readonly Bodies[], baseUrl: string): void {
+  const flaws = forms.flatMap((bodies) => flawsIn(bodies, baseUrl));
+  const first = new Map(flaws.toReversed().map(({ body, message }) => [body, message]));
+  const details = [...first].map(([field, message]): FaultDetail => ({ field, message }));
+  const [one] = details;
+  if (one) throw new Fault("invalid", { message: `${one.field}: ${one.message}`, details });
 }

@@ -21,15 +21,17 @@ import {
   type Compile,
   type CompileContext,
   type Content,
+  checkHosts,
+  checkLinks,
   compiledBeside,
   compiledOr,
+  hasLinksOfData,
   NO_SUBJECT,
   propertyVariables,
   type Recipient,
   type SenderSource,
   templateOf,
 } from "./content.ts";
-import { checkHosts, checkLinks, hasLinksOfData } from "./links.ts";
 
 /** The mail of a campaign, with the footer that the law requires. */
 export const emailContent: Compile<"email"> = async (context, campaign) => {

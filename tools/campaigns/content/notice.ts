@@ -7,6 +7,8 @@ import { compileEmail, playerVariables } from "#tools/templates/rendering/email-
 import { completePlayer } from "#tools/templates/rendering/player-fields.ts";
 import {
   type CompileContext,
+  checkHosts,
+  checkLinks,
   compiledBeside,
   compiledOr,
   NO_SUBJECT,
@@ -14,7 +16,6 @@ import {
   type Recipient,
   templateOf,
 } from "./content.ts";
-import { checkHosts, checkLinks } from "./links.ts";
 
 /** One player's notice. */
 export interface Notice {

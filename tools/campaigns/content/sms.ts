@@ -8,8 +8,7 @@ import { segmentsOf } from "#tools/sms/segments.ts";
 import { playerVariables } from "#tools/templates/rendering/email-template.ts";
 import { type ParsedField, parseField } from "#tools/templates/rendering/liquid.ts";
 import { completePlayer } from "#tools/templates/rendering/player-fields.ts";
-import { type Compile, compiledOr, propertyVariables, templateOf } from "./content.ts";
-import { checkLinks } from "./links.ts";
+import { type Compile, checkLinks, compiledOr, propertyVariables, templateOf } from "./content.ts";
 
 // Carriers drop longer ones, and most vendors take 1600 characters at most.
 const MOST_SEGMENTS = 10;

@@ -6,10 +6,15 @@ import { maskedValue } from "#runtime/masking/values.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import { ticketProblems } from "#tools/campaigns/campaign/game-ticket.ts";
-import type { Compile, CompileContext, Content, Recipient } from "#tools/campaigns/content/content.ts";
+import {
+  type Compile,
+  type CompileContext,
+  type Content,
+  flawsIn,
+  type Recipient,
+} from "#tools/campaigns/content/content.ts";
 import { emailContent } from "#tools/campaigns/content/email.ts";
 import { inboxContent } from "#tools/campaigns/content/inbox.ts";
-import { flawsIn } from "#tools/campaigns/content/links.ts";
 import { pushContent } from "#tools/campaigns/content/push.ts";
 import { smsContent } from "#tools/campaigns/content/sms.ts";
 import { compileVariants, variantField } from "#tools/campaigns/content/variants.ts";

@@ -4,7 +4,7 @@ import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import { one } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
-import { linksIn } from "#tools/campaigns/content/links.ts";
+import { linksIn } from "#tools/campaigns/content/content.ts";
 import { compileContent, renderedFor } from "#tools/campaigns/preflight/readiness.ts";
 import { fieldsOf, Sample } from "#tools/campaigns/preflight/sample.ts";
 import { ADDRESS_COLUMNS } from "#tools/people/address.ts";

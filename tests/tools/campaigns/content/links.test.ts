@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { checkHosts, checkLinks, flawsIn, hasLinksOfData } from "#tools/campaigns/content/links.ts";
+import { checkHosts, checkLinks, flawsIn, hasLinksOfData } from "#tools/campaigns/content/content.ts";
 
 const BASE = "http://127.0.0.1:8787";
 const flaw = (html: string) => flawsIn({ html }, BASE)[0]?.message ?? null;
