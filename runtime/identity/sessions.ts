@@ -32,10 +32,11 @@ export async function openSessions(db: Database, directory: Directory, config: C
       const id = isExternal ? await userByEmail(db, claims.email, claims.email_verified) : claims.sub;
       const user = id ? await directory.user(id) : null;
       const session = isExternal ? undefined : claims.jti;
-      const { iat: signedInAt } = claims;
-      if (!user || !isSignedIn(user, { session, signedInAt })) throw new Fault("invalid_credential");
+      const signIn = { session, signedInAt: claims.iat, signedInUntil: claims.exp };
+      if (!user || !isSignedIn(user, signIn, now())) throw new Fault("invalid_credential");
       const { email, is_platform_admin: isPlatformAdmin, memberships } = user;
-      const about = { email, isPlatformAdmin, memberships, signedInAt };
+      const { signedInAt, signedInUntil } = signIn;
+      const about = { email, isPlatformAdmin, memberships, signedInAt, signedInUntil };
       return { type: "user", id: user.id, ...about, ...(session && { session }) };
     },
     issue: (userId: string, from = 0) => {
@@ -62,12 +63,20 @@ export async function openSessions(db: Database, directory: Directory, config: C
   };
 }
 
-/** Whether a sign-in still holds: no new password since, and nobody has signed it out. */
+/** A sign-in as its token says it. Times are Unix seconds. */
+export interface SignIn {
+  session: string | undefined;
+  signedInAt: number;
+  signedInUntil: number;
+}
+
+/** Whether a sign-in still holds: in its time, no new password since, and nobody has signed it out. */
 export function isSignedIn(
   user: UserRecord,
-  { session, signedInAt }: { session: string | undefined; signedInAt: number },
+  { session, signedInAt, signedInUntil }: SignIn,
+  now: number,
 ): boolean {
-  if (signedInAt < user.sessions_from) return false;
+  if (signedInAt < user.sessions_from || signedInUntil * 1000 <= now) return false;
   return session === undefined || !user.ended_sessions.includes(session);
 }
 

@@ -42,6 +42,8 @@ export type Actor =
       session?: string;
       /** Unix seconds: the session's start. A new password ends the earlier ones. */
       signedInAt?: number;
+      /** Unix seconds: the token's end. */
+      signedInUntil?: number;
     }
   | { type: "system"; id: null }
   | { type: "anonymous"; id: null };

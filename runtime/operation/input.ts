@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import { z } from "zod";
 import { didYouMean } from "#db/nearest.ts";
 import { isStorable } from "#db/text.ts";
 import { Fault, type FaultDetail } from "#runtime/faults.ts";
@@ -80,7 +80,7 @@ export function parseInput(operation: Operation, folded: Record<string, unknown>
   const [given, echoed] = operation.crud?.verb === "update" ? parted(operation, folded) : [folded, null];
   const input = operation.crud ? withoutEmpty(operation, given) : given;
   const parsed = operation.input.safeParse(input);
-  if (!parsed.success) throw inputFault(parsed.error, Object.keys(operation.input.shape), input);
+  if (!parsed.success) throw inputFault(parsed.error, operation.input.shape, input);
   return echoed ? { ...parsed.data, [ECHOED]: echoed } : parsed.data;
 }
 
@@ -189,23 +189,32 @@ function toCamel(name: string): string {
 }
 
 /**
- * A zod error as a 400 whose sentence is enough and whose details name each field. `known`: the fields of the operation.
+ * A zod error as a 400 whose sentence is enough and whose details name each field. `shape`: the fields of the operation.
  * A flaw within an item of a list names the item's id, as `input` has it.
  */
-export function inputFault(error: z.ZodError, known: readonly string[] = [], input?: unknown): Fault {
+export function inputFault(error: z.ZodError, shape: z.ZodRawShape = {}, input?: unknown): Fault {
   const details: FaultDetail[] = error.issues.flatMap((issue) => {
     const path = pathText(issue.path);
     const item = itemWords(input, issue.path);
-    if (issue.code !== "unrecognized_keys")
-      return [{ field: path || "body", message: `${issue.message}${item}` }];
+    if (issue.code !== "unrecognized_keys") {
+      const message = `${issue.message}${orNull(input, issue.path, shape)}${item}`;
+      return [{ field: path || "body", message }];
+    }
     return issue.keys.map((key) => ({
       field: path ? `${path}.${key}` : key,
-      message: `unknown field${path ? item : didYouMean(key, known)}`,
+      message: `unknown field${path ? item : didYouMean(key, Object.keys(shape))}`,
     }));
   });
   const shown = details.slice(0, 5).map(({ field, message }) => `${field}: ${message}`);
   const more = details.length > 5 ? `; and ${details.length - 5} more` : "";
   return new Fault("invalid", { message: shown.join("; ") + more, details });
+}
+
+/** A missing field that takes null says so: for a caller who has no value it must not look like a dead end. */
+function orNull(input: unknown, [name, ...within]: readonly PropertyKey[], shape: z.ZodRawShape): string {
+  if (typeof name !== "string" || within.length > 0 || !Object.hasOwn(shape, name)) return "";
+  if (Object.hasOwn(input as object, name) || !z.safeParse(shape[name]!, null).success) return "";
+  return "; it may be null";
 }
 
 const MOST_ID = 40;

@@ -16,11 +16,10 @@ import {
 import { mjmlChange } from "#tools/templates/mjml/render.ts";
 import { checkSyntax, parseText } from "#tools/templates/rendering/liquid.ts";
 import { checkScript } from "#tools/voice/check-script.ts";
-import { eventFields, refuseJourneys } from "./campaign/campaign.ts";
+import { eventFields, refuseJourneys, templatesOf } from "./campaign/campaign.ts";
 import { columns } from "./campaign/columns.ts";
 import { checkTicket } from "./campaign/game-ticket.ts";
 import cancelSends from "./cancel-sends.job.ts";
-import { templatesOf } from "./content/content.ts";
 import { checkAbTest, checkSameTest } from "./content/variants.ts";
 import { audienceSql, checkOneAudience } from "./planning/audience.ts";
 

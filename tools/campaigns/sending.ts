@@ -18,10 +18,10 @@ import {
   changeStatus,
   checkStatus,
   findCampaign,
+  lockTemplates,
   sendingChannel,
 } from "./campaign/campaign.ts";
 import { lockPause, refusePaused } from "./campaign/property-pause.ts";
-import { lockTemplates } from "./content/content.ts";
 import planCampaign from "./plan-campaign.job.ts";
 import { isSendable, Preflight, preflight } from "./preflight/preflight.ts";
 import { checkReadiness, notReady } from "./preflight/readiness.ts";

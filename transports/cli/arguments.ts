@@ -47,11 +47,12 @@ export async function parseArguments(
   const general: Record<string, string> = {};
   const input: Record<string, unknown> = {};
   const fields = new Map(Object.keys(operation.input.shape).map((field) => [flagOf(field), field]));
+  const others = new Set(fields.has("filters") ? [...GENERAL, "filter"] : GENERAL);
   const given = new Set<string>();
   for (let index = 0; index < args.length; index++) {
     const { flag, inline, negated } = readFlag(args[index]!, fields);
     const field = fields.get(flag);
-    if (field === undefined && flag !== "filter" && !GENERAL.has(flag)) throw unknownFlag(flag, fields);
+    if (field === undefined && !others.has(flag)) throw unknownFlag(flag, [...fields.keys(), ...others]);
     const kind = field
       ? kindOf(operation.input.shape[field] as z.ZodType)
       : SWITCHES.has(flag)
@@ -87,9 +88,9 @@ export async function parseArguments(
   };
 }
 
-function unknownFlag(flag: string, fields: ReadonlyMap<string, string>): Fault {
-  const known = [...fields.keys(), ...GENERAL, "filter"].map((one) => `--${one}`);
-  return invalid(`--${flag}`, `unknown flag${didYouMean(`--${flag}`, known)}`);
+function unknownFlag(flag: string, known: readonly string[]): Fault {
+  const flags = known.map((one) => `--${one}`);
+  return invalid(`--${flag}`, `unknown flag${didYouMean(`--${flag}`, flags)}`);
 }
 
 function formatOf({ output, json }: Record<string, string>): Arguments["format"] {
@@ -161,15 +162,14 @@ function parsed(flag: string, text: string): unknown {
   return value;
 }
 
-/** Refuses a bare path: it would be taken for the text of the file, and fail only when the job reads it. */
+/** Refuses a bare path: a text of one line has no rows, and the import would fail only when its job reads it. */
 async function refusePath(flag: string, text: string, readText: ReadText): Promise<void> {
-  if (text.startsWith("@") || /[\r\n,]/.test(text)) return;
+  if (/^(?:@|null$)|[\r\n]/.test(text)) return;
   const isFile = await readText(text).then(
     () => true,
     () => false,
   );
   if (isFile) throw invalid(`--${flag}`, `is the file's text; write --${flag} @${text} to read the file`);
-  if (!/[\\/]|\.[a-z]{2,4}$/i.test(text)) return;
   throw invalid(
     `--${flag}`,
     `no file ${text}; and a file is given as --${flag} @file, as its text it has no rows`,

@@ -61,7 +61,7 @@ export async function callLocal(
   if (outcome.status >= 400) throw recordedFault(outcome.body);
   // A file is printed while it is made.
   if (outcome.file) await pipeline(bodyOf(outcome.file.stream), out, { end: false });
-  return { ...outcome, warnings: [...said, ...(outcome.warnings ?? [])] };
+  return { ...outcome, input: given, warnings: [...said, ...(outcome.warnings ?? [])] };
 }
 
 /** Throws `invalid` if the operation needs a property and none is named. */

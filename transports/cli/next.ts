@@ -39,7 +39,7 @@ const SUGGESTIONS: Readonly<Record<string, Suggest>> = {
 export function nextLine(
   operation: Operation,
   result: Result,
-  { input, property, url }: Arguments,
+  { input, property, url }: Pick<Arguments, "input" | "property" | "url">,
   program: string,
 ): string | null {
   if (result?.dry_run === true) return null;

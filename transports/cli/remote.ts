@@ -24,6 +24,8 @@ interface RestRequest {
 /** The result of an operation: its JSON, and for a list its page. */
 export interface CommandResult {
   body: string;
+  /** The operation's input, with ids in the place of names. */
+  input: Record<string, unknown>;
   page?: Pick<Page, "total" | "nextCursor" | "warnings"> | undefined;
   /** Sentences for people. */
   warnings?: string[] | undefined;
@@ -77,9 +79,10 @@ async function callThrough(
   if (operation.file && response.body) {
     expectType(response, operation.file.contentType, given);
     await pipeline(readable(response.body, given), out, { end: false });
-    return { body: "" };
+    return { body: "", input: named.input };
   }
-  return { body: await jsonOf(response, given), page: pageOf(response), warnings: named.said };
+  const body = await jsonOf(response, given);
+  return { body, input: named.input, page: pageOf(response), warnings: named.said };
 }
 
 /** The ids of the records that have the value there. */

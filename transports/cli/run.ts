@@ -136,7 +136,10 @@ async function answer(command: Command, service: Opened | null, destination: Des
   for (const said of [...(result.warnings ?? []), ...(result.page?.warnings ?? [])])
     await screen.complain(said, 0);
   if (position && !given.withPage) await screen.complain(nextPageHint(position, given), 0);
-  const next = given.format === "table" ? nextLine(operation, value, given, programOf(host.env)) : null;
+  const next =
+    given.format === "table"
+      ? nextLine(operation, value, { ...given, input: result.input }, programOf(host.env))
+      : null;
   if (next) await screen.note(next);
   return code;
 }

@@ -1,3 +1,4 @@
+import { statfsSync } from "node:fs";
 import { BackupError } from "#db/backup/file.ts";
 import { DataFolderInUse } from "#db/embedded/lock.ts";
 import { UnreleasedDatabase } from "#db/migrate.ts";
@@ -22,11 +23,24 @@ export function databaseError(error: unknown): unknown {
 /** A readable error if the data folder cannot be used; else the same error. */
 export function folderError(dataDir: string, error: unknown): unknown {
   const { code = "", syscall = "", message } = error as NodeJS.ErrnoException;
-  if (/No space left on device|ENOSPC/.test(message)) {
-    return new ConfigError(`DATA_DIR: ${dataDir} has no space left. A new database needs 100 MB there.`);
-  }
   const isFileError = /^(E[A-Z]+|ERR_SQLITE_ERROR)$/.test(code) && !/^(spawn|connect)/.test(syscall);
+  if (/No space left on device|ENOSPC/.test(message) || (!isFileError && isFull(dataDir))) {
+    return new ConfigError(`DATA_DIR: ${dataDir} has no space left. The database needs 100 MB more there.`);
+  }
   return isFileError ? new ConfigError(`DATA_DIR: ${dataDir} cannot be used (${message}).`) : error;
+}
+
+/** PostgreSQL writes its log in files of 16 MB, and starts with one more. */
+const LEAST_BYTES = 32 * 1024 * 1024;
+
+/** Whether the folder has too little room for a start. On a full disk the server cannot write its reason either. */
+function isFull(folder: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize < LEAST_BYTES;
+  } catch {
+    return false;
+  }
 }
 
 /** The text of an error for the operator: the message of an expected error, the stack of any other. */

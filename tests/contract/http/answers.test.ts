@@ -17,6 +17,7 @@ describe("an error is told in plain words", () => {
     ["/api/functions/compliance-check", { channel: "sms", phones: [] }, "phones: is empty: give one or more"],
     ["/api/player_events", { name: "visit" }, "player_id: is required"],
     ["/api/segments", { name: "S", logic: "AND" }, "logic: must be one of and, or; did you mean and?"],
+    ["/api/functions/schedule-campaign", {}, "segment_id: is required; it may be null"],
     ["/api/quiet_hours_rules", {}, "open_local: is required; close_local: is required"],
     ["/api/frequency_rules", {}, "max_sends: is required; window_unit: is required"],
     ["/api/players", { adt: "12" }, "adt: must be a number"],

@@ -251,7 +251,7 @@ test("a file's text is read by @, and a path without it is refused with that hin
     stderr: expect.stringContaining(`write --csv @${file}`),
   });
   expect(await run(...words, `@${file}`, "--dry-run", "--json")).toMatchObject({ exit: 0 });
-  expect(await run(...words, "player_id", "--dry-run", "--json")).toMatchObject({ exit: 0 });
+  expect(await run(...words, "player_id\n", "--dry-run", "--json")).toMatchObject({ exit: 0 });
   await rm(file);
   expect((await run("create-import-job", "--help")).stdout).toContain("--csv @players.csv");
 });

@@ -131,6 +131,8 @@ describe("a result", () => {
     expect((await run("preflight-campaign", ...mine, "--campaign-id", text)).stderr).toContain(
       `send-sms-campaign --campaign-id ${text}`,
     );
+    const named = await run("preflight-campaign", ...mine, "--campaign-id", "Next text");
+    expect(named.stderr).toContain(`Next: player-marketing send-sms-campaign --campaign-id ${text}`);
     const sent = await run("send-campaign", ...mine, "--campaign-id", id, "--no-wait");
     expect(sent.stdout).not.toMatch(/\n\n|body_html/);
     expect(sent.stderr).toContain(`campaign-stats --campaign-id ${id}`);
@@ -174,7 +176,7 @@ describe("a file", () => {
   });
 
   test("that is mistyped and has no @ is not taken for its own text", async () => {
-    for (const path of ["missing.csv", "lists/missing"]) {
+    for (const path of ["missing.csv", "lists/missing", "missing", "missing list, May"]) {
       expect(await run("create-import-job", ...mine, "--csv", path)).toMatchObject({
         exit: 2,
         stderr: expect.stringContaining(`--csv: no file ${path}`),
@@ -239,6 +241,8 @@ describe("a wrong command", () => {
       [["list-players", ...mine, "--limit", "abc"], "--limit must be a number"],
       [["get-player", ...mine], "--id is required"],
       [["list-players", ...mine, "--filter", "tierr.eq=Gold"], "--filter tierr.eq: unknown column"],
+      [["export-players", ...mine, "--filter", "tier.eq=Gold"], "--filter: unknown flag"],
+      [["schedule-campaign", ...mine], "--segment-id is required; it may be null"],
       [["list-players", "--propety", "x"], "--propety: unknown flag; did you mean --property?"],
       [["create-campain"], "There is no command create-campain. Did you mean create-campaign"],
       [["campaigns"], "list-campaigns"],

@@ -245,6 +245,25 @@ describe.runIf(browser)("the console", () => {
     120_000,
   );
 
+  test("a long name leaves the other columns of a list in sight", async () => {
+    const name = "Gold_and_Platinum_members_who_have_not_come_".repeat(3).slice(0, 120);
+    await scenario.call("create_segment", {
+      name,
+      conditions: [{ field: "adt", operator: "gte", value: 1 }],
+    });
+    await scenario.campaign({ name, subject: "A subject of many words, ".repeat(6).trim() });
+    await visiting({ ...size(1280), dark: false }, async (page) => {
+      await signIn(page);
+      for (const part of ["campaigns", "segments"]) {
+        await page.goto(`${casino.service.baseUrl}/console/${part}`);
+        expect(await page.textContent("tbody")).toContain(name);
+        const hidden =
+          "document.querySelector('.wide').scrollWidth - document.querySelector('.wide').clientWidth";
+        expect([part, await page.evaluate(hidden)]).toEqual([part, 0]);
+      }
+    });
+  });
+
   test("works with scripts off, from signing in to signing out", async () => {
     await visiting({ width: 1280, height: 900, dark: false, scripts: false }, async (page) => {
       await signIn(page);

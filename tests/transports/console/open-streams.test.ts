@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { signs, usableKeys } from "#runtime/identity/signing-keys.ts";
+import { issueToken } from "#runtime/identity/tokens.ts";
 import { openLive } from "#transports/console/live/watch.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { listen } from "../mcp/subscriptions/listener.ts";
@@ -73,6 +75,16 @@ describe("the open streams of a person end in every process by", () => {
   });
 });
 
+test("the stream of an open page ends with its session's time", async () => {
+  const { id: subject } = await service.signIn();
+  const { db, config, directory } = service.internals;
+  const key = (await usableKeys(db, config)).find(signs)!;
+  const [issuer, issuedAt] = [config.baseUrl, Math.floor(directory.now() / 1_000)];
+  const token = await issueToken(key, { issuer, audience: issuer, subject, issuedAt, expiresIn: 3 });
+  await (await openPage(service, { id: subject, token } as Person)).ended;
+  expect(Math.floor(directory.now() / 1_000)).toBeGreaterThanOrEqual(issuedAt + 3);
+});
+
 test("a stream ends by the change itself, without a turn of the clock", async () => {
   const live = openLive(second.internals, 3_600_000);
   const { id: userId } = await service.signIn();
@@ -82,6 +94,7 @@ test("a stream ends by the change itself, without a turn of the clock", async ()
     userId,
     session: undefined,
     signedInAt,
+    signedInUntil: signedInAt + 3_600,
     ids: [],
     lists: [],
   };

@@ -140,6 +140,15 @@ test("a data folder that cannot be one is named in one line", async () => {
   expect(said).toMatch(sentence);
 });
 
+test("a full disk is told in one line, also where the server could not write its reason", () => {
+  const silent = new Error("PostgreSQL did not start: exit code 1.\n");
+  // Its file system has no room.
+  expect(errorText(folderError("/proc", silent))).toMatch(/^DATA_DIR: \/proc has no space left\. [^\n]+$/);
+  expect(folderError(tmpdir(), silent)).toBe(silent);
+  const loud = new Error("PostgreSQL did not start: exit code 1.\nFATAL:  No space left on device");
+  expect(errorText(folderError(tmpdir(), loud))).toMatch(/has no space left/);
+});
+
 test("an address of a database that cannot be one is told in one line, without the password, by migrate too", async () => {
   const urls = ["postgres://u:p%zz@127.0.0.1:1/x", "postgres://u:p#pass@127.0.0.1/x", "127.0.0.1:5432"];
   for (const DATABASE_URL of urls) {

@@ -17,8 +17,13 @@ import {
   printsOf,
 } from "#tools/approvals/approval.ts";
 import { listFacts } from "#tools/approvals/segment-facts.ts";
-import { type Campaign, changeStatus, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
-import { propertyVariables, templatesOf } from "#tools/campaigns/content/content.ts";
+import {
+  type Campaign,
+  changeStatus,
+  sendingChannel,
+  templatesOf,
+} from "#tools/campaigns/campaign/campaign.ts";
+import { propertyVariables } from "#tools/campaigns/content/content.ts";
 import { countPlayers, hasAudience, referencesOf } from "#tools/campaigns/planning/audience.ts";
 import { estimatedCost, volumeOf } from "#tools/campaigns/preflight/cost.ts";
 import { checkReadiness } from "#tools/campaigns/preflight/readiness.ts";

@@ -170,3 +170,27 @@ export async function orFail(job: JobContext, id: string, work: () => Promise<vo
     });
   }
 }
+
+/** All templates that a campaign's messages may come from, with the field that names each. */
+export function templatesOf({
+  template_id,
+  ab_test,
+}: Pick<Campaign, "template_id" | "ab_test">): { field: string; id: string }[] {
+  const named = [
+    { field: "template_id", id: template_id },
+    ...(ab_test?.variants ?? []).map((variant, index) => {
+      return { field: `ab_test.variants[${index}].template_id`, id: variant.template_id };
+    }),
+  ];
+  return named.flatMap(({ field, id }) => (id ? [{ field, id }] : []));
+}
+
+/** Locks the campaign's templates, so that their content stays to the end of the transaction. */
+export async function lockTemplates(
+  { sql, property }: Tenant,
+  campaign: Pick<Campaign, "template_id" | "ab_test">,
+): Promise<void> {
+  const ids = templatesOf(campaign).map(({ id }) => id);
+  if (ids.length === 0) return;
+  await sql`select from templates where property_id = ${property.id} and id = any(${ids}::uuid[]) for share`;
+}

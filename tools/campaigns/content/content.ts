@@ -68,30 +68,6 @@ export async function templateOf(
   };
 }
 
-/** All templates that a campaign's messages may come from, with the field that names each. */
-export function templatesOf({
-  template_id,
-  ab_test,
-}: Pick<Campaign, "template_id" | "ab_test">): { field: string; id: string }[] {
-  const named = [
-    { field: "template_id", id: template_id },
-    ...(ab_test?.variants ?? []).map((variant, index) => {
-      return { field: `ab_test.variants[${index}].template_id`, id: variant.template_id };
-    }),
-  ];
-  return named.flatMap(({ field, id }) => (id ? [{ field, id }] : []));
-}
-
-/** Locks the campaign's templates, so that their content stays to the end of the transaction. */
-export async function lockTemplates(
-  { sql, property }: Tenant,
-  campaign: Pick<Campaign, "template_id" | "ab_test">,
-): Promise<void> {
-  const ids = templatesOf(campaign).map(({ id }) => id);
-  if (ids.length === 0) return;
-  await sql`select from templates where property_id = ${property.id} and id = any(${ids}::uuid[]) for share`;
-}
-
 /**
  * Runs `compile`, whose renders wait their turn. An `invalid` fault becomes problems, under the campaign's names of the
  * fields.
@@ -150,8 +126,7 @@ interface Flaw {
 const VALUE = String.raw`\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>]+))`;
 const OPENED = String.raw`\b(?:href|(?:form)?action)`;
 const LOADED = String.raw`(?<![\w-])(?:src|(?:image)?srcset|background|poster|data|lowsrc|dynsrc|ping|codebase|manifest)`;
-const OPENING = new RegExp(OPENED + VALUE, "gi");
-const LOADING = new RegExp(LOADED + VALUE, "gi");
+const ADDRESS = new RegExp(`(?:(${OPENED})|(${LOADED}))${VALUE}`, "gi");
 const META = new RegExp(String.raw`\bhttp-equiv${VALUE}`, "gi");
 const IN_STYLE = /\burl\(\s*(?:"([^"]*)"|'([^']*)'|([^\s"'()]+))|@import\s+(?:"([^"]*)"|'([^']*)')/gi;
 const IN_TEXT = /http:\/\/\S*/i;
@@ -161,8 +136,10 @@ const ELEMENTS =
   /<\s*\/?(iframe|frame|frameset|fencedframe|portal|object|embed|applet|base|script|animate|set)(?![\w-])/i;
 const HANDLER = /<[a-z](?:"[^"]*"|'[^']*'|[^'"<>])*?[\s"'/](on[a-z]+)\s*=/i;
 
-const TO_OPEN = /^(?:https|mailto|tel|sms):/i;
-const TO_LOAD = /^(?:https:|cid:|data:image\/)/i;
+const FINE = {
+  open: /^(?:https|mailto|tel|sms):/i,
+  load: /^(?:https:|cid:|data:image\/)/i,
+};
 const ANOTHER_PLACE = /^(?:[a-z][a-z0-9+.-]*:|\/\/)/i;
 
 /**
@@ -179,13 +156,11 @@ export function flawsIn({ html, text }: Bodies, baseUrl: string): Flaw[] {
 }
 
 function flawOf(html: string): string | undefined {
-  const opened = valuesOf(html, OPENING).find((url) => isElsewhere(url, TO_OPEN));
-  if (opened !== undefined) return notHttps("link", opened);
-  const loaded = [...valuesOf(html, LOADING), ...valuesOf(html, IN_STYLE)]
-    // A srcset names several.
-    .flatMap((urls) => urls.split(","))
-    .find((url) => isElsewhere(url, TO_LOAD));
-  if (loaded !== undefined) return notHttps("loaded address", loaded);
+  const addresses = addressesIn(html);
+  for (const use of ["open", "load"] as const) {
+    const other = addresses.find((one) => one.use === use && isElsewhere(one.url, FINE[use]));
+    if (other) return notHttps(use === "open" ? "link" : "loaded address", other.url);
+  }
   const element = ELEMENTS.exec(html)?.[1];
   if (element !== undefined) return `no message may have <${element.toLowerCase()}>`;
   if (valuesOf(html, META).some((name) => /refresh/i.test(name))) {
@@ -221,9 +196,10 @@ export function hasLinksOfData(html: string): boolean {
 
 /** Every address that the HTML leads to, once, in order; and whether a message may have it. Links to `baseUrl` may be plain. */
 export function linksIn(html: string, baseUrl: string): { url: string; isAllowed: boolean }[] {
-  return [...new Set(valuesOf(html, OPENING))].map((url) => ({
+  const opened = addressesIn(html).filter(({ use }) => use === "open");
+  return [...new Set(opened.map(({ url }) => url))].map((url) => ({
     url,
-    isAllowed: TO_OPEN.test(url) || url.startsWith(baseUrl),
+    isAllowed: FINE.open.test(url) || url.startsWith(baseUrl),
   }));
 }
 
@@ -249,30 +225,78 @@ function addressIn(attribute: string): string {
   return read.replace(/[\p{Cc}\s]/gu, "").replace(/^["']+/, "");
 }
 
-/** A comment, which Outlook reads if it begins with [if; or a tag. */
-const COMMENT_OR_TAG = /<!--(?:-?>|(?!\[if)(?:.*?-->|.*))|<[a-z](?:"[^"]*"|'[^']*'|[^'"<>])*>/gis;
-const ATTRIBUTE = new RegExp(String.raw`([^\s"'<>/=]+)(?:${VALUE})?`, "g");
-const OPENS = /^(?:(?:xlink:)?href|(?:form)?action)$/i;
-
-/**
- * Throws `invalid` for a link of the HTML's source that has no host: a mail has no address of its own, so nothing would
- * open. Links that are made of data, and those within the message, are left out.
- */
-export function checkHosts(html: string | null | undefined): void {
-  const dead = openedIn(html ?? "").find((url) => !/^(?:#|$)|[{}]/.test(url) && !ANOTHER_PLACE.test(url));
-  if (dead === undefined) return;
-  throw invalid(
-    "html",
-    `a link leads nowhere without its host: ${dead.slice(0, 200)}; begin it with https://`,
-  );
+/** An address in HTML. */
+interface Address {
+  url: string;
+  /** A person opens it, or the mail reader loads it. */
+  use: "open" | "load";
+  /** It is in an attribute of a tag or in a style: a mail reader takes it for an address. */
+  isReal: boolean;
 }
 
-/** The addresses that a person can open. `OPENING` also finds what only looks like one: that protects, and this asks. */
-function openedIn(html: string): string[] {
-  return [...html.matchAll(COMMENT_OR_TAG)]
-    .filter(([part]) => !part.startsWith("<!"))
-    .flatMap(([tag]) => [...tag.matchAll(ATTRIBUTE)])
-    .flatMap(([, name = "", ...values]) => (OPENS.test(name) ? [addressIn(values.find(isText) ?? "")] : []));
+/**
+ * All addresses of the HTML, in order. Broken HTML is read in many ways, so each text that looks like an attribute is one:
+ * that protects. A message is called faulty for want of a host by the real ones alone.
+ */
+function addressesIn(html: string): Address[] {
+  const { ends, styled } = attributesOf(html);
+  const named = [...html.matchAll(ADDRESS)].flatMap((match): Address[] => {
+    const [whole, opened, loaded = "", ...values] = match;
+    const value = values.find(isText) ?? "";
+    const isReal = ends.has(match.index + whole.length);
+    if (opened !== undefined) return [{ url: addressIn(value), use: "open", isReal }];
+    return (/srcset$/i.test(loaded) ? candidatesOf(value) : [value]).map((url) => {
+      return { url: addressIn(url), use: "load", isReal };
+    });
+  });
+  const inStyles = [...html.matchAll(IN_STYLE)].map((match): Address => {
+    const url = addressIn(match.slice(1).find(isText) ?? "");
+    return { url, use: "load", isReal: styled.startsWith(match[0], match.index) };
+  });
+  return [...named, ...inStyles];
+}
+
+/** The addresses of a `srcset`, without their widths. */
+function candidatesOf(srcset: string): string[] {
+  return srcset.split(/,(?:\s+|(?<=\s[\d.]+[wxh],))/).map((one) => one.trim().split(/\s/, 1)[0]!);
+}
+
+/** A comment, which Outlook reads if it begins with [if; a style sheet; or a tag. */
+const PART =
+  /<!--(?:-?>|(?!\[if)(?:.*?-->|.*))|<style(?![\w-])(?:.*?<\/style|.*)|<[a-z](?:"[^"]*"|'[^']*'|[^'"<>])*>/gis;
+const ATTRIBUTE = new RegExp(String.raw`([^\s"'<>/=]+)(?:${VALUE})?`, "g");
+const OF_ADDRESS =
+  /^(?:(?:xlink:)?href|(?:form)?action|src|(?:image)?srcset|background|poster|lowsrc|dynsrc)$/i;
+
+/** Where the tags' attributes with an address end; and the tags and style sheets with blanks for the rest. */
+function attributesOf(html: string): { ends: ReadonlySet<number>; styled: string } {
+  const ends = new Set<number>();
+  let styled = "";
+  for (const { 0: part, index } of html.matchAll(PART)) {
+    if (part.startsWith("<!")) continue;
+    styled += " ".repeat(index - styled.length) + part;
+    if (/^<style/i.test(part)) continue;
+    for (const { 0: attribute, 1: name = "", index: at } of part.matchAll(ATTRIBUTE)) {
+      if (OF_ADDRESS.test(name)) ends.add(index + at + attribute.length);
+    }
+  }
+  return { ends, styled };
+}
+
+/**
+ * Throws `invalid` for an address of the HTML's source that has no host: a mail has no address of its own, so nothing
+ * would open or load. Addresses that are made of data, and those within the message, are left out.
+ */
+export function checkHosts(html: string | null | undefined): void {
+  const dead = addressesIn(html ?? "").find(
+    ({ url, isReal }) => isReal && !/^(?:#|$)|[{}]/.test(url) && !ANOTHER_PLACE.test(url),
+  );
+  if (dead === undefined) return;
+  const what = dead.use === "open" ? "link" : "picture";
+  throw invalid(
+    "html",
+    `a ${what} leads nowhere without its host: ${dead.url.slice(0, 200)}; begin it with https://`,
+  );
 }
 
 /** Throws `invalid`, naming the bodies, when one of several forms of a message has a flaw. */

@@ -24,6 +24,6 @@ function subjectOf(desk: Desk): LiveSubject {
   if (wrong !== undefined) throw invalid("id", "must be a uuid");
   const wanted = searchParams.getAll("list");
   const lists = WATCHED.filter((name) => wanted.includes(name)) as Watched[];
-  const { id: userId, session, signedInAt = 0 } = desk.user;
-  return { propertyId: desk.property.id, userId, session, signedInAt, ids, lists };
+  const { id: userId, session, signedInAt = 0, signedInUntil = 0 } = desk.user;
+  return { propertyId: desk.property.id, userId, session, signedInAt, signedInUntil, ids, lists };
 }

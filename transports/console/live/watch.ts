@@ -1,5 +1,5 @@
 import type { Service } from "#runtime/funnel/service.ts";
-import { isSignedIn } from "#runtime/identity/sessions.ts";
+import { isSignedIn, type SignIn } from "#runtime/identity/sessions.ts";
 import { shownVersions, versionsOf, type Watched } from "#tools/jobs/versions.ts";
 import {
   type EventStream,
@@ -12,11 +12,9 @@ const LOOK_EVERY_MS = 1_000;
 const SILENCE_MS = 15_000;
 
 /** The records and lists that a page shows. */
-export interface LiveSubject {
+export interface LiveSubject extends SignIn {
   propertyId: string;
   userId: string;
-  session: string | undefined;
-  signedInAt: number;
   ids: readonly string[];
   lists: readonly Watched[];
 }
@@ -76,10 +74,10 @@ async function tell(
 /** Whether the person is still signed in and has the property: from the cache of users, where nothing has changed. */
 async function worksThere(
   { directory }: Service,
-  { userId, session, signedInAt, propertyId }: LiveSubject,
+  { userId, propertyId, ...signIn }: LiveSubject,
 ): Promise<boolean> {
   const user = await directory.user(userId);
-  if (!user || !isSignedIn(user, { session, signedInAt })) return false;
+  if (!user || !isSignedIn(user, signIn, directory.now())) return false;
   return user.is_platform_admin || user.memberships.some(({ property_id }) => property_id === propertyId);
 }
 

@@ -36,6 +36,12 @@ const NOUNS: Readonly<Record<string, readonly string[]>> = {
   validation_jobs: ["address check", "validation"],
   privacy_requests: ["privacy request", "GDPR request"],
   audit_logs: ["audit", "trail"],
+  voice_calls: ["call", "transcript"],
+  voice_laws: ["law on calls", "state law on telephone calls"],
+  game_laws: ["law on games", "sweepstakes law"],
+  journey_versions: ["earlier version of a journey", "published version"],
+  social_shares: ["share", "post on social media"],
+  proposals: ["approval", "request for approval"],
 };
 
 const VERBS: Readonly<Partial<Record<Verb, readonly string[]>>> = {
@@ -67,14 +73,15 @@ const ASKED: Readonly<Record<string, string>> = {
   get_player:
     "email address of a guest, phone number of a guest, what is known about, tier of a guest, birthday of, look up one customer, guest profile, details of a member",
   create_player: "new guest, sign up, enroll a member",
-  update_player: "edit a guest, correct a name, change an email address or phone number, set tier",
+  update_player:
+    "a guest moved, new address, edit a guest, correct a name, change an email address or phone number, set tier",
   delete_player: "remove a guest, hide a player",
   restore_player:
     "undo a deletion, deleted by mistake, recover a removed or deleted guest, bring back a player",
   merge_players:
     "duplicates, same person twice, two records, combine, join, double entries, one guest with two accounts",
   set_player_status:
-    "a guest has died, guest died, ban someone, banned, bar a guest, died, death, deceased, passed away, unban, remove a mistaken ban, lift a ban",
+    "the host holds a guest back, VIP hold, membership ended, a guest has died, guest died, ban someone, banned, bar a guest, died, death, deceased, passed away, unban, remove a mistaken ban, lift a ban",
   create_player_event: "record a visit, a stay, a deposit, a spend, activity, trip, something a guest did",
   list_player_events: "visits, deposits, activity, what has a guest done",
   create_custom_field: "add a field, new column, new attribute, property of players, favourite, extra data",
@@ -94,7 +101,7 @@ const ASKED: Readonly<Record<string, string>> = {
   list_dnc_entries: "do not call list, numbers that may not be called",
   create_suppression: "block an address, blacklist, never email, stop mail to an address",
   list_suppressions:
-    "people who complained, complained, marked as spam, blocked addresses, blacklist, bounced addresses, complaints, who is suppressed",
+    "mail goes to spam, spam folder, people who complained, complained, marked as spam, blocked addresses, blacklist, bounced addresses, complaints, who is suppressed",
   delete_suppression: "lift a block, unblock an address, allow again, whitelist, take off the blacklist",
   create_self_exclusion:
     "gambling ban, excludes himself, self exclude, take a break from gambling, problem gambler, responsible gaming",
@@ -102,6 +109,10 @@ const ASKED: Readonly<Record<string, string>> = {
     "may we contact, who may be emailed, allowed to text, is it legal, check eligibility of many",
   explain_eligibility:
     "why was a player skipped, why did somebody not get a message, can I message this person now, why not contacted, why blocked, which rule stands in the way",
+  list_compliance_controls:
+    "which rules does the service keep, regulator visits, inspection, audit by the regulator, which laws are covered, controls",
+  send_evidence:
+    "why did this message go out, prove that a message was allowed, a guest complains about a message, court, lawyer asks about a message",
   create_frequency_rule:
     "at most two a week, cap, limit how often, not more than, too many messages, fatigue",
   list_frequency_rules: "caps, how often may we write, limits in force",
@@ -116,6 +127,8 @@ const ASKED: Readonly<Record<string, string>> = {
     "how many players match, count, size of an audience, reach of rules, who would be in, top players by, try conditions",
   list_segment_members:
     "who is in the group, see who is in an audience, show the people of, people in a segment, who is in, members, players of a segment",
+  segment_reach:
+    "how many could we email, how many can be reached by text, reachable, size by channel, contactable",
   create_segment_member: "put a player into a segment, add to a static list, add a guest to a group",
   delete_segment_member: "take a player out of a segment, remove from a static list",
   delete_segment: "delete an audience, remove a group, delete a list",
@@ -124,8 +137,10 @@ const ASKED: Readonly<Record<string, string>> = {
     "drafts, what is scheduled, which campaigns are running, calendar, what goes out, newsletters",
   create_campaign:
     "write an SMS, write an email, compose, draft a text message, prepare a mailing, new newsletter, mailing, blast, email, A/B test, split test, two subject lines, variants, hold out, control group, web push, notification, promotion, offer, call players by phone, robocall my players, AI call, voice broadcast, phone call",
-  update_campaign: "change the subject, edit the text, other audience, edit a scheduled campaign, fix a typo",
-  duplicate_campaign: "copy, clone, again like last month, reuse",
+  update_campaign:
+    "another language, translate a message, change the subject, edit the text, other audience, edit a scheduled campaign, fix a typo",
+  duplicate_campaign:
+    "send the same thing again, the same as last time, copy, clone, again like last month, reuse",
   send_campaign: "send now, go out, launch, start sending, blast, deliver",
   send_sms_campaign: "text message blast, send a text, text all players, SMS now",
   schedule_campaign:
@@ -136,7 +151,7 @@ const ASKED: Readonly<Record<string, string>> = {
   resume_campaign: "go on, continue, carry on after the pause, unpause",
   cancel_campaign: "stop it, abort, sent too early, kill, end for good, call off",
   pause_all_sending:
-    "emergency stop, stop everything, stop all sending now, stop every campaign, pause all campaigns at once, freeze, hold all messages",
+    "send nothing today, holiday, emergency stop, stop everything, stop all sending now, stop every campaign, pause all campaigns at once, freeze, hold all messages",
   resume_all_sending:
     "reopen sending, allow sending again, end the emergency stop, bring the sending back, let everything go on, unfreeze",
   preflight_campaign:
@@ -144,10 +159,20 @@ const ASKED: Readonly<Record<string, string>> = {
   send_test_message: "send me a test, proof copy, try it on myself, preview in my inbox",
   campaign_stats:
     "calls answered, last night's numbers of the campaign, unsubscribes of the campaign, lift of the hold out group, numbers, figures, how did it go, how well did it work, outcome, who opened, who clicked, effect, success, results, performance, report, delivery figures, opens, clicks, open rate, conversion rate, unsubscribes, bounces of a campaign, lift, hold out, control group, why only half reached, who won the test, revenue",
+  campaign_hours: "at which hour do people open and click, best time to send, by the hour, time of day",
+  preview_campaign:
+    "see the email as a guest sees it, how does the message look for one guest, show the text of a message, preview",
+  get_sending_state:
+    "is sending switched off, is everything paused, why does nothing go out, nobody gets messages, is the service sending",
+  list_proposals:
+    "what waits for approval, approve a campaign, open approvals, sign off, four eyes, requests of agents",
+  preview_proposal: "what would be approved, look at what waits for approval",
+  withdraw_proposal: "take a request for approval back",
   list_voice_calls: "transcript, what did the guest say in the call, who picked up, who hung up, call log",
+  get_voice_call: "one call in full, transcript of a call",
   rehearse_voice_call: "try a call, hear how the call goes, practice a call script",
   list_campaign_sends:
-    "mail is stuck, messages that wait, who got the campaign, what did a player receive, who was skipped and why, which emails bounced, status of each message, undelivered",
+    "did a guest get the message, somebody got it twice, received the same twice, mail is stuck, messages that wait, who got the campaign, what did a player receive, who was skipped and why, which emails bounced, status of each message, undelivered",
   create_template: "new design, layout, newsletter design, reusable content, MJML",
   update_template: "edit a design, change a layout",
   // Journeys
@@ -180,6 +205,11 @@ const ASKED: Readonly<Record<string, string>> = {
   game_report: "results of a game, prizes left, how many won, cost of prizes, liability",
   list_game_prizes: "prizes left, what can be won, stock, odds",
   list_game_plays: "who won the game, who won the scratch card, who won, winners, plays",
+  add_prize_codes: "add voucher codes, upload coupon codes, more codes for a prize",
+  resume_game: "let a game go on, open a game again",
+  archive_game: "put a game away, hide an old contest",
+  preview_game: "try a game, how does the wheel look, test a contest",
+  clear_tax_form: "W-2G, tax form of a winner, large win, form was signed",
   create_game_prize: "add a prize, odds, stock of a prize",
   grant_game_tickets: "give a ticket, free spin, extra turn, entry for the wheel",
   redeem_prize: "hand out a prize, guest picks up the prize, pay a prize at the desk, redeem a code",
@@ -202,6 +232,7 @@ const ASKED: Readonly<Record<string, string>> = {
   list_sms_keywords_in_force: "which words mean stop, answer to HELP, replies",
   list_mailbox_messages: "what was sent to the mailbox, see the mail as sent, rehearsal, outgoing messages",
   list_inbox_messages: "messages in a player's inbox, what do players see, read or unread",
+  create_subject_token: "show a guest's inbox in our own app, token for our app, sign a guest in",
   create_player_link: "link to a player's inbox, page of a player, sign in without password, preference link",
   show_push: "may a player get web push, browsers of a player",
   // Files and jobs
@@ -215,6 +246,8 @@ const ASKED: Readonly<Record<string, string>> = {
   create_validation_job:
     "check addresses, clean the list, are these emails valid, verify emails before mailing",
   get_validation_job: "is the validation done, did the validation finish, progress of checking addresses",
+  export_validation_results: "download the checked addresses, spreadsheet of the address check",
+  read_import_file: "first lines of an uploaded file, which columns has my file, look into an upload",
   list_validation_results: "which addresses are bad, undeliverable, result of the check",
   // Webhooks
   create_webhook_endpoint:

@@ -17,7 +17,8 @@ export interface Request {
 const UNDOING =
   /\b(?:undo|undelete|restore|recover|revert|bring back|by mistake|by accident|accidentally)\b/i;
 
-const ASKING = /^\W*(?:who|whom|whose|which|when|how (?:many|much|often))\b/i;
+const ASKING =
+  /^\W*(?:who|whom|whose|which|when|why|how (?:many|much|often)|(?:is|are|was|were|did|does|has|have|may))\b/i;
 
 export function requestOf(query: string): Request {
   return {
@@ -44,16 +45,16 @@ const USUAL: Partial<Record<Verb, number>> = { list: 1.2, create: 1.1, delete: 0
  * How likely a request is about a tool, beside the words that both have. A request with all words of a tool's name is
  * about that tool, rather than one with a longer name.
  */
-export function likelihoodOf(operation: Operation, { words, all, weights }: Request): number {
+export function likelihoodOf(operation: Operation, { words, all, weights }: Request, rarity: Rarity): number {
   const name = wordsOf(operation.name);
   if (name.length === words.length && name.every((word, at) => word === words[at])) return NAMED;
   const named = name.filter((word) => weights.has(word)).length / name.length;
-  const phrase = 1 + PHRASE * Math.max(0, ...phrasesOf(operation).map((one) => likeness(one, all)));
+  const likest = Math.max(0, ...phrasesOf(operation).map((one) => likeness(one, all, rarity)));
   return (
     (USUAL[operation.crud?.verb ?? "get"] ?? 1) *
     (0.6 + 0.4 * named) *
     (name.every((word) => words.includes(word)) ? WHOLE_NAME : 1) *
-    phrase *
+    (1 + PHRASE * likest ** 2) *
     (fits(operation.crud?.verb, all) ? 1 : OTHER_VERB)
   );
 }
@@ -75,8 +76,8 @@ function fits(verb: Verb | undefined, words: readonly string[]): boolean {
   return said.length !== 1 || said[0] === verb || (said[0] === "list" && verb === "get");
 }
 
-/** The factor for a request that is nearly one of a tool's phrases. */
-const PHRASE = 8;
+/** The factor for a request that is one of a tool's phrases. By its square, half a phrase counts a quarter of it. */
+const PHRASE = 80;
 const PHRASES = new WeakMap<Operation, string[][]>();
 
 function phrasesOf(operation: Operation): string[][] {
@@ -85,10 +86,22 @@ function phrasesOf(operation: Operation): string[][] {
   return known;
 }
 
-/** From 0 to 1: the words that a phrase and a request share (Dice). */
-function likeness(phrase: readonly string[], words: readonly string[]): number {
+/** How much a word of a phrase says: more where few tools have it. */
+export type Rarity = (word: string) => number;
+
+export function rarityAmong(operations: readonly Operation[]): Rarity {
+  const counts = new Map<string, number>();
+  for (const operation of operations) {
+    for (const word of new Set(phrasesOf(operation).flat())) counts.set(word, (counts.get(word) ?? 0) + 1);
+  }
+  return (word) => Math.log(1 + operations.length / ((counts.get(word) ?? 0) + 1));
+}
+
+/** From 0 to 1: the words that a phrase and a request share (Dice), by their rarity. */
+function likeness(phrase: readonly string[], words: readonly string[], rarity: Rarity): number {
+  const sum = (some: Iterable<string>) => [...some].reduce((total, word) => total + rarity(word), 0);
   const shared = new Set(phrase.filter((word) => words.includes(word)));
-  return (2 * shared.size) / (new Set(phrase).size + new Set(words).size);
+  return (2 * sum(shared)) / (sum(new Set(phrase)) + sum(new Set(words)));
 }
 
 /** A request with the whole name in it, among other words. */

@@ -43,9 +43,11 @@ const SYNONYMS: readonly (readonly string[])[] = [
 const SYNONYM_WEIGHT = 0.6;
 
 const STOP = new Set(
-  "a an and are be by can do does for from has have how i in is it me my of on or our the their this to want we what who with you your".split(
-    " ",
-  ),
+  (
+    "a an and are as at be been but by can could did do does for from had has have he her here him his how i if in is it its " +
+    "just me my of on or our she should so than that the their them then there these they this those to too very want was we " +
+    "were what who will with would you your"
+  ).split(" "),
 );
 
 /** The words of a request, and of those that mean the same, each with its weight. */
@@ -108,8 +110,8 @@ for (const group of SYNONYMS.map((words) => words.map(stem))) {
 
 // They stand in most requests, and say little beside the other words.
 const COMMON = new Set(
-  ["player", "guest", "customer", "campaign", "email", "message", "data", "list", "test", "all", "new"].map(
-    stem,
-  ),
+  "player guest customer person people member campaign email mail message data list test all new"
+    .split(" ")
+    .map(stem),
 );
 const COMMON_WEIGHT = 0.4;

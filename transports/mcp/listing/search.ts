@@ -1,6 +1,6 @@
 import MiniSearch from "minisearch";
 import { askedText } from "./asked-words.ts";
-import { likelihoodOf, requestOf, standsBack } from "./likelihood.ts";
+import { likelihoodOf, rarityAmong, requestOf, standsBack } from "./likelihood.ts";
 import { wordsOf } from "./query-words.ts";
 import { type OfferedTool, TOOL_NAME } from "./tools.ts";
 
@@ -35,6 +35,7 @@ export function indexOf(tools: readonly OfferedTool[]): Index {
     searchOptions: { boost: WEIGHTS, bm25: BM25 },
   });
   mini.addAll(tools);
+  const rarity = rarityAmong(tools.map(({ operation }) => operation));
   return {
     search: (query, limit) => {
       const request = requestOf(query);
@@ -42,7 +43,7 @@ export function indexOf(tools: readonly OfferedTool[]): Index {
       return mini
         .search(query, { tokenize: () => [...weights.keys()], boostTerm: (word) => weights.get(word) ?? 0 })
         .map(({ id, score }) => ({ tool: byName.get(id)!, score }))
-        .map(({ tool, score }) => ({ tool, score: score * likelihoodOf(tool.operation, request) }))
+        .map(({ tool, score }) => ({ tool, score: score * likelihoodOf(tool.operation, request, rarity) }))
         .sort(
           (a, b) =>
             Number(standsBack(a.tool.operation, request)) - Number(standsBack(b.tool.operation, request)) ||

@@ -65,6 +65,14 @@ test.each([
   ["<!--[if mso]><v:rect href='offers.html'></v:rect><![endif]-->", "offers.html"],
   ["<!--[if !mso]><!--><a href='offers.html'>Play</a><!--<![endif]-->", "offers.html"],
   ["<a title='{{ \"<!--\" }}' href='play.html'>Play</a>", "play.html"],
+  ['<img src="logo.png">', "logo.png"],
+  ["<img alt='' src=/pictures/logo.png>", "/pictures/logo.png"],
+  ["<img src='https://cdn.example/1.png' srcset='https://cdn.example/1.png 1x, 2.png 2x'>", "2.png"],
+  ["<img srcset='https://cdn.example/1.png 1x,big.png 2x'>", "big.png"],
+  ["<td background='pattern.gif'>x</td>", "pattern.gif"],
+  ["<p style='background: url(pattern.gif)'>x</p>", "pattern.gif"],
+  ["<style>.a { background: url('pattern.gif') }</style>", "pattern.gif"],
+  ["<!--[if mso]><v:fill src='pattern.gif'/><![endif]-->", "pattern.gif"],
 ])("%s leads nowhere in a message", (html, said) => {
   expect(() => checkHosts(html)).toThrow(`nowhere without its host: ${said};`);
 });
@@ -73,9 +81,13 @@ test.each([
   "<a href='#top'>Up</a> <a href='https://casino.example'>Play</a> <a href='tel:+18005550100'>Call</a>",
   "<a href='{{ unsubscribe_url }}'>Stop</a> <a href='{% if vip %}https://a.example{% endif %}'>VIP</a>",
   "<a href=''>Nothing yet</a> <a name='offers'>Offers</a>",
-  "<td data-action='toggle' data-href='x'>No link</td> <p>Write href=abc, or action = 'play'</p>",
+  "<td data-action='toggle' data-href='x'>No link</td> <p>Write href=abc, url(abc), or action = 'play'</p>",
   "<style>a[href='x'] { color: red }</style> <a title='see href=here' href='https://casino.example'>Play</a>",
   "<!-- <a href='old.html'>Old</a> --> <!-- > <a href='old.html'>Old</a> -->",
+  "<!-- <img src='old.png'><p style='background:url(old.png)'> -->",
+  "<img src='cid:logo'> <img src='data:image/png;base64,iVBORw0KGgo='> <img src='' data-src='later.png'>",
+  "<img src='{{ player.custom.picture }}' srcset='{{ player.custom.picture }} 1x, https://cdn.example/2.png 2x'>",
+  "<img srcset='data:image/png;base64,iVBORw0KGgo= 1x, https://cdn.example/2.png 2x'> <svg fill='url(#shade)'>",
 ])("%s leads somewhere", (html) => {
   expect(() => checkHosts(html)).not.toThrow();
 });
@@ -91,7 +103,19 @@ test.each([
 });
 
 test("broken HTML of any length is read in time", () => {
-  for (const part of ["<a ", "<a '", '<a "', "<a onx", "url(", "@import ", "&#x", "<!--", "<a href"]) {
+  for (const part of [
+    "<img srcset=' 1x,",
+    "url(//a) <!-- --> ",
+    "<a ",
+    "<a '",
+    '<a "',
+    "<a onx",
+    "url(",
+    "@import ",
+    "&#x",
+    "<!--",
+    "<a href",
+  ]) {
     const begun = performance.now();
     flaw(part.repeat(100_000));
     checkHosts(part.repeat(100_000));

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { conciseColumns, readableOf } from "#runtime/operation/columns.ts";
 import type { Actor, Scope } from "#runtime/operation/context.ts";
 import { CATALOG } from "#tools/catalog.ts";
+import { askedFor } from "#transports/mcp/listing/asked-words.ts";
 import { FIRST_TOOLS } from "#transports/mcp/listing/first-tools.ts";
 import { notOffered } from "#transports/mcp/listing/not-offered.ts";
 import { surfaces } from "#transports/mcp/listing/visible-tools.ts";
@@ -128,7 +129,7 @@ test("a task in everyday words finds its tool among the first three, nine times 
   expect(missed.length, missed.map(([phrase]) => phrase).join("; ")).toBeLessThanOrEqual(PHRASES.length / 10);
 });
 
-test("of 170 requests in people's words four of five find the right tool first, and nineteen of twenty among three", () => {
+test("of 220 requests in people's words six of seven find the right tool first, and nineteen of twenty among three", () => {
   const index = surface(["read", "write"]).index();
   const places = REQUESTS.map(([request, ...tools]) =>
     index.search(request, 3).findIndex(({ operation }) => tools.includes(operation.name)),
@@ -136,7 +137,7 @@ test("of 170 requests in people's words four of five find the right tool first, 
   const first = places.filter((place) => place === 0).length / REQUESTS.length;
   const amongThree = places.filter((place) => place >= 0).length / REQUESTS.length;
   process.stdout.write(`search_tools: first ${first.toFixed(3)}, among three ${amongThree.toFixed(3)}\n`);
-  expect(first).toBeGreaterThanOrEqual(0.8);
+  expect(first).toBeGreaterThanOrEqual(0.86);
   expect(amongThree).toBeGreaterThanOrEqual(0.95);
 });
 
@@ -202,4 +203,12 @@ test.each([
 
 test("no request of the list is said to be not offered", () => {
   expect(REQUESTS.filter(([request]) => notOffered(request) !== null)).toEqual([]);
+});
+
+test("every tool has the words by which people ask for it", () => {
+  const { reach } = surface(["read", "write"]);
+  const without = [...reach.keys()].filter(
+    (name) => askedFor(CATALOG.operations.get(name)!).phrases.length === 0,
+  );
+  expect(without).toEqual([]);
 });
