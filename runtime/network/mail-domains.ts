@@ -18,6 +18,9 @@ const MOST_CACHED = 20_000;
 /** Milliseconds that an answer is cached; a missing answer is retried sooner. */
 const CACHED_FOR = { answer: 3_600_000, silence: 60_000 };
 
+/** It always exists. A resolver that denies it is cut off from the internet, or knows other names alone. */
+const KNOWN_NAME = "com";
+
 interface Cached {
   answer: Promise<MailDomain>;
   until: number;
@@ -29,12 +32,20 @@ export function openMailDomains(servers: readonly string[]): MailDomains {
   if (servers.length > 0) resolver.setServers(servers);
   const cache = new Map<string, Cached>();
   const limited = semaphore(MOST_AT_ONCE);
+  const denial = { isBelieved: Promise.resolve(false), until: 0 };
+  const believesDenials = () => {
+    if (denial.until <= performance.now()) {
+      denial.isBelieved = resolver.resolve4(KNOWN_NAME).then(() => true, isNoData);
+      denial.until = performance.now() + CACHED_FOR.silence;
+    }
+    return denial.isBelieved;
+  };
   return {
     look: (domain) => {
       const known = cache.get(domain);
       if (known && known.until > performance.now()) return known.answer;
       if (cache.size >= MOST_CACHED) cache.clear();
-      const answer = limited(() => query(resolver, domain));
+      const answer = limited(() => query(resolver, domain, believesDenials));
       const entry: Cached = { answer, until: performance.now() + CACHED_FOR.answer };
       cache.set(domain, entry);
       void answer.then((result) => {
@@ -45,7 +56,11 @@ export function openMailDomains(servers: readonly string[]): MailDomains {
   };
 }
 
-async function query(resolver: Resolver, domain: string): Promise<MailDomain> {
+async function query(
+  resolver: Resolver,
+  domain: string,
+  believesDenials: () => Promise<boolean>,
+): Promise<MailDomain> {
   try {
     const records = await resolver.resolveMx(domain);
     // A single MX of no name: RFC 7505, the domain takes no mail.
@@ -53,7 +68,7 @@ async function query(resolver: Resolver, domain: string): Promise<MailDomain> {
     if (records.length > 0) return named.length > 0 ? "mx" : "null_mx";
   } catch (error) {
     const code = errorCode(error);
-    if (code === "ENOTFOUND") return "domain_not_found";
+    if (code === "ENOTFOUND") return (await believesDenials()) ? "domain_not_found" : "dns_timeout";
     if (code !== "ENODATA") return "dns_timeout";
   }
   const found = await Promise.all([
@@ -66,6 +81,10 @@ async function query(resolver: Resolver, domain: string): Promise<MailDomain> {
 
 function hasSome(addresses: string[]): "some" | "none" {
   return addresses.length > 0 ? "some" : "none";
+}
+
+function isNoData(error: unknown): boolean {
+  return errorCode(error) === "ENODATA";
 }
 
 function isSilent(error: unknown): "none" | "silence" {

@@ -11,8 +11,9 @@ export interface Zone {
 
 const TYPES = { 1: "a", 15: "mx" } as const;
 
-/** A real DNS server over UDP for the given names; those that it does not have do not exist. */
-export async function dnsServer(zones: Record<string, Zone>) {
+/** A real DNS server over UDP for the given names, and for `com`; others do not exist. */
+export async function dnsServer(given: Record<string, Zone>) {
+  const zones: Record<string, Zone> = { com: {}, ...given };
   const socket = createSocket("udp4");
   const asked: string[] = [];
   socket.on("message", (query: Buffer, from: RemoteInfo) => {

@@ -139,6 +139,23 @@ test("a validation can be tried: it says how many addresses it would check, asks
   expect((await service.get("/api/players?email_status=neq.unknown", headers)).body).toEqual([]);
 });
 
+test("a DNS that denies every name, as one without the internet does, leaves an address unknown", async () => {
+  const cutOff = await dnsServer({ com: { missing: true } });
+  const other = await startService({ dnsServers: [cutOff.address] });
+  try {
+    const { body } = await other.post("/api/validation_jobs", {
+      type: "email_validation",
+      emails: ["ana@good.example"],
+    });
+    await other.idle();
+    const results = (await other.get(`/api/validation_jobs/${body.id}/results`)).body;
+    expect(results).toMatchObject([{ result: "unknown", reasons: ["dns_timeout"] }]);
+  } finally {
+    await other.stop();
+    await cutOff.stop();
+  }
+});
+
 test("a DNS that does not answer leaves an address unknown, and the player's status as it was", async () => {
   const { id } = await player({ email: "quiet@mute.example" });
   await as((sql) => sql`update players set email_status = 'deliverable' where id = ${id}`);

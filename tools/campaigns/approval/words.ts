@@ -1,8 +1,7 @@
 import type { Context } from "#runtime/operation/context.ts";
 import { quoted } from "#runtime/visible-text.ts";
-import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
+import { type Campaign, sendingChannel, templatesOf } from "#tools/campaigns/campaign/campaign.ts";
 import { ticketWords } from "#tools/campaigns/campaign/game-ticket.ts";
-import { templatesOf } from "#tools/campaigns/content/content.ts";
 import { countWaiting } from "#tools/campaigns/planning/waiting.ts";
 import type { Cost } from "#tools/campaigns/preflight/cost.ts";
 import { type Preflight, preflight } from "#tools/campaigns/preflight/preflight.ts";
