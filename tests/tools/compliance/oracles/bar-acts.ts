@@ -100,6 +100,39 @@ export const act = fc.oneof(
       which,
       how: fc.constantFrom("player", "email", "phone", "person"),
       pick: fc.nat({ max: 2 }),
+      ends: fc.boolean(),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ act: fc.constant("wait" as const) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ act: fc.constant("send" as const), by: fc.constantFrom("email", "sms") }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      act: fc.constant("unsubscribe" as const),
+      which,
+      method: fc.constantFrom("one_click", "preference_page"),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      act: fc.constant("prefer" as const),
+      which,
+      off: fc.subarray(CHANNELS),
+      on: fc.constantFrom([], ["email"]),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      act: fc.constant("notice" as const),
+      which,
+      known: fc.boolean(),
+      kind: fc.constantFrom("hard", "soft", "complained", "unsubscribed"),
+      times: fc.constantFrom(1, 1, 2),
     }),
   },
   {
@@ -116,7 +149,7 @@ export const act = fc.oneof(
     arbitrary: fc.record({
       act: fc.constant("text" as const),
       phone: fc.constantFrom(...PHONES),
-      text: fc.constantFrom("STOP", "START"),
+      text: fc.constantFrom("STOP", "START", "HELP", "can you stop the rain"),
     }),
   },
 );

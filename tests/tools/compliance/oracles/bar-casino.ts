@@ -1,9 +1,29 @@
 import { randomUUIDv7 } from "node:crypto";
 import { Fault } from "#runtime/faults.ts";
+import type { Channel } from "#tools/compliance/channels.ts";
 import { runNext } from "../../../support/job-runner.ts";
 import type { TestService } from "../../../support/service.ts";
 import { type Act, CHANNELS, EMAILS, EVIDENCE, type Fields, NUMBERS, PEOPLE, PHONES } from "./bar-acts.ts";
 import { addressOn, Bars, closedWith, identity, type Seen } from "./bars.ts";
+
+const HOUR = 3_600_000;
+const MOST_EXPLAINED = 6;
+const CONTENT = {
+  email: { subject: "Hello", body_html: "<p>Double points.</p>" },
+  sms: { body_text: "Double points." },
+  inbox: { subject: "Hello", body_text: "Double points." },
+};
+
+const BROWSER = {
+  p256dh: "BNcRdreALRFXTkOOUHK1EtK2wtaz5Ry4YfYCA_0QTpQtUbVlUls0VJXg7A8u-Ts1XbjhazAkj7I99e8QcYP7DkM",
+  auth: "tBHItJI5svbpez7KI4CCXg",
+};
+
+interface Sent {
+  id: string;
+  channel: string;
+  address: string;
+}
 
 /** A property, an API key, and what the model has to know of each call. */
 export async function openCasino(service: TestService) {
@@ -25,6 +45,10 @@ export async function openCasino(service: TestService) {
   const bars = new Bars();
   /** The times at which the steps began. */
   const times: string[] = [];
+  const sends: Sent[] = [];
+  /** The notices that have had an effect: a repeated one has none. */
+  const noticed = new Set<string>();
+  const wrong: string[] = [];
 
   const run = async (name: string, input: object, as: object = { actor, transport: "rest" }) => {
     try {
@@ -45,6 +69,20 @@ export async function openCasino(service: TestService) {
   };
   const pick = (list: readonly Seen[], index: number) => list[index % Math.max(1, list.length)];
   const live = (index: number) => pick(bars.live(), index);
+
+  /** Two players who have agreed to be written to, and who have got a message. */
+  async function opening(): Promise<void> {
+    for (const at of [0, 1]) {
+      const fields = { player_id: NUMBERS[at], email: EMAILS[at], phone: PHONES[at] };
+      const { id: playerId } = await service.call("create_player", fields, id);
+      for (const c of ["email", "sms"]) {
+        const said = { propertyId: id, playerId, channel: c, consentGiven: true, ...EVIDENCE };
+        await service.call("consent_record", said, id);
+      }
+    }
+    await look();
+    wrong.push(...(await sendAll("email")));
+  }
 
   async function step(one: Act): Promise<void> {
     times.push(new Date().toISOString());
@@ -143,6 +181,7 @@ export async function openCasino(service: TestService) {
           reason: one.reason,
           ...ends,
         });
+        if (made && one.ends) bars.listBriefly(one.address, c);
         if (!made || one.ends) break;
         if (["unsubscribed", "stop_keyword"].includes(one.reason) && c !== "all")
           bars.refuseAt(one.address, c, at, one.reason === "stop_keyword");
@@ -170,10 +209,43 @@ export async function openCasino(service: TestService) {
           person: PEOPLE[one.pick % 2]!,
           player: {},
         }[one.how]!;
-        if (await run("create_self_exclusion", { ...given, ...(player && { player_id: player.id }) }))
-          bars.exclude(given as never, player);
+        const ends = one.ends ? { ends_at: new Date(Date.now() + HOUR).toISOString() } : {};
+        const named = { ...given, ...ends, ...(player && { player_id: player.id }) };
+        if (await run("create_self_exclusion", named)) bars.exclude(given as never, player, one.ends);
         break;
       }
+      case "wait":
+        await pass();
+        bars.pass();
+        break;
+      case "send":
+        wrong.push(...(await sendAll(one.by)));
+        break;
+      case "unsubscribe": {
+        const send = mailed(one.which);
+        if (send && (await run("unsubscribe", { sendId: send.id, method: one.method }, {})))
+          await unsubscribed(send, at);
+        break;
+      }
+      case "prefer": {
+        const send = mailed(one.which);
+        if (!send) break;
+        const player = await holderOf(send);
+        const { off, on } = one;
+        if (!(await run("save_preferences", { sendId: send.id, off, on }, {}))) break;
+        if (off.includes("email")) await unsubscribed(send, at);
+        for (const c of player ? off.filter((channel) => channel !== "email") : []) {
+          bars.refuse(player!, [c], at);
+          const address = addressOn(c, player!);
+          if (address) bars.refuseAt(address, c, at);
+        }
+        if (player && on.length > 0 && !off.includes("email")) bars.agree(player, "email", at);
+        break;
+      }
+      case "notice":
+        await notice(one, at);
+        break;
+
       case "end": {
         const player = live(one.which);
         if (player && (await run("set_player_status", { ...base, playerId: player.id, status: one.status })))
@@ -189,10 +261,78 @@ export async function openCasino(service: TestService) {
         const said = await run("receive_sms", { ...base, from: one.phone, text: one.text }, {});
         if (said?.action === "stop") bars.refuseAddress(one.phone, ["sms", "voice"], at, true);
         if (said?.action === "start") bars.start(one.phone);
+        if (said?.action === "review") bars.review(one.phone);
         break;
       }
     }
     await look();
+  }
+
+  const mailed = (index: number) => {
+    const mails = sends.filter(({ channel }) => channel === "email");
+    return mails[index % Math.max(1, mails.length)];
+  };
+
+  /** The live record that a send belongs to by now: a merge moves it. */
+  async function holderOf({ id: sendId }: Sent): Promise<Seen | undefined> {
+    const [row] = await db.asProperty(
+      id,
+      (sql) => sql<{ player_id: string | null }[]>`
+        select player_id from campaign_sends where property_id = ${id} and id = ${sendId}`,
+    );
+    const player = bars.get(row?.player_id ?? "");
+    return player?.live && player.status !== "erased" ? player : undefined;
+  }
+
+  /** The link speaks for the address that it went to, and for its player. */
+  async function unsubscribed(send: Sent, at: number): Promise<void> {
+    const player = await holderOf(send);
+    if (player) {
+      bars.refuse(player, ["email"], at);
+      if (player.email) bars.refuseAt(player.email, "email", at);
+    }
+    bars.refuseAddress(send.address, ["email"], at);
+  }
+
+  async function notice(one: Extract<Act, { act: "notice" }>, at: number): Promise<void> {
+    const send = mailed(one.which);
+    if (one.known && !send) return;
+    const address = one.known ? send!.address : EMAILS[one.which % EMAILS.length]!;
+    const kind = one.kind === "hard" || one.kind === "soft" ? "bounced" : one.kind;
+    const told = {
+      ...{ kind, eventId: randomUUIDv7(), at: new Date().toISOString() },
+      ...(kind === "bounced" && { permanent: one.kind === "hard" }),
+      ...(one.known ? { sendId: send!.id } : { address }),
+    };
+    const input = { providerId: null, notices: Array.from({ length: one.times }, () => told) };
+    await db.asSystem(
+      (sql) => sql`
+        insert into queue (id, name, property_id, input, max_attempts)
+        values (${randomUUIDv7()}, 'rehearse_notices', ${id}, ${input}, 1)`,
+    );
+    const player = one.known ? await holderOf(send!) : undefined;
+    while (await runNext(service, id, { only: "rehearse_notices" }));
+    const key = `${send?.id} ${one.kind}`;
+    if (one.known && noticed.has(key)) return;
+    if (one.known) noticed.add(key);
+    if (one.kind === "hard" && one.known) bars.list(address, "email", "hard_bounce");
+    if (one.kind === "soft") bars.bounce(address);
+    if (kind === "bounced") return;
+    bars.refuseAddress(address, ["email"], at);
+    if (player) bars.refuse(player, ["email"], at);
+    if (one.kind === "complained") bars.list(address, "email", "complaint");
+  }
+
+  /** Two hours pass for all that has an end. */
+  async function pass(): Promise<void> {
+    await db.asProperty(id, async (sql) => {
+      await sql`
+        update self_exclusions set starts_at = starts_at - interval '2 hours', ends_at = ends_at - interval '2 hours'
+        where property_id = ${id} and ends_at is not null`;
+      await sql`
+        update suppressions set expires_at = expires_at - interval '2 hours'
+        where property_id = ${id} and expires_at is not null and lifted_at is null`;
+    });
   }
 
   async function imported({ rows, mode, on_conflict }: Extract<Act, { act: "import" }>, at: number) {
@@ -243,6 +383,12 @@ export async function openCasino(service: TestService) {
     if (await run("create_import_job", { rows, mode: "create_only" }))
       while (await runNext(service, id, { only: "import_players" }));
     await look();
+    for (const player of bars.live()) {
+      if (bars.anywhere(player).length === 0) continue;
+      const playerId = player.id;
+      const endpoint = `https://push.example/${playerId}`;
+      await run("subscribe_push", { playerId, endpoint, ...BROWSER, agreed: true }, {});
+    }
     const barred = bars.live().map((player) =>
       CHANNELS.filter((c) => bars.against(player, c).length > 0).map((c) => ({
         playerId: player.id,
@@ -258,12 +404,13 @@ export async function openCasino(service: TestService) {
     await look();
   }
 
-  async function falseAllows(): Promise<string[]> {
+  /** `after`: also of push, and in two hours, when what ends has ended. */
+  async function falseAllows({ after = false } = {}): Promise<string[]> {
     const wrong: string[] = [];
     const players = bars.live();
     if (players.length === 0) return [];
-    for (const c of CHANNELS) {
-      for (const hours of [0, 2]) {
+    for (const c of [...CHANNELS, ...(after ? ["push" as const] : [])]) {
+      for (const hours of after ? [0, 2] : [0]) {
         const at = hours ? { at: new Date(Date.now() + hours * 3_600_000).toISOString() } : {};
         const said = await service.call(
           "compliance_check",
@@ -272,7 +419,7 @@ export async function openCasino(service: TestService) {
         );
         for (const [index, result] of said.results.entries()) {
           const player = players[index]!;
-          const why = bars.against(player, c);
+          const why = c === "push" ? bars.anywhere(player, hours > 0) : bars.against(player, c, hours > 0);
           if (result.allowed && why.length > 0)
             wrong.push(
               `${c} +${hours}h ${player.player_id} ${player.email} ${player.phone} ${player.status} ${identity(player)}: ${why}`,
@@ -282,27 +429,101 @@ export async function openCasino(service: TestService) {
     }
     return wrong;
   }
-  /** The players with a bar whom a campaign of emails to everybody reaches. */
-  async function falseSends(): Promise<string[]> {
-    const content = { subject: "Hello", body_html: "<p>Double points.</p>" };
+  /** Reasons against players that no act is behind, also once all of them have agreed. */
+  async function falseBars(): Promise<string[]> {
+    const told: string[] = [];
+    for (const channel of CHANNELS) {
+      const asked = bars.live().filter((player) => addressOn(channel, player) !== null);
+      if (asked.length === 0) continue;
+      const playerIds = asked.map((player) => player.id);
+      const check = async (): Promise<{ player_id: string; reasons: string[] }[]> =>
+        (await service.call("compliance_check", { propertyId: id, channel, playerIds }, id)).results;
+      for (const { player_id: playerId, reasons } of await check()) {
+        if (String(reasons) !== "no_consent") continue;
+        const said = { propertyId: id, playerId, channel, consentGiven: true, ...EVIDENCE };
+        await run("consent_record", said);
+      }
+      for (const { player_id, reasons } of await check()) {
+        const player = bars.get(player_id)!;
+        const more = reasons.filter((reason) => reason !== "no_consent");
+        const bare = (more.length > 0 ? more : reasons).filter(
+          (reason) => !bars.explains(player, channel, reason),
+        );
+        if (bare.length > 0)
+          told.push(
+            `${channel} ${player.player_id} ${player.email} ${player.phone} ${player.status}: ${reasons}`,
+          );
+      }
+    }
+    return told;
+  }
+
+  /** A campaign to everybody: whom it reaches in spite of a bar, and where a check has said otherwise. */
+  async function sendAll(channel: "email" | "sms" | "inbox"): Promise<string[]> {
     const { id: campaignId } = await service.call(
       "create_campaign",
-      { name: "All", audience: "all", ...content },
+      { name: channel, channel, audience: "all", ...CONTENT[channel] },
       id,
     );
-    await service.call("send_campaign", { campaignId, propertyId: id }, id);
+    const answers = await explained(channel);
+    const tool = channel === "sms" ? "send_sms_campaign" : "send_campaign";
+    if (!(await run(tool, { campaignId, propertyId: id }))) return [];
     for (const only of ["plan_campaign", "deliver_campaign"]) while (await runNext(service, id, { only }));
-    const sent = await db.asProperty(
+    const rows = await db.asProperty(
       id,
-      (sql) => sql<{ player_id: string }[]>`
-        select player_id from campaign_sends
-        where property_id = ${id} and campaign_id = ${campaignId} and status <> 'skipped'`,
+      (sql) => sql<{ id: string; player_id: string; status: string; skip_reasons: string[] }[]>`
+        select id, player_id, status, skip_reasons from campaign_sends
+        where property_id = ${id} and campaign_id = ${campaignId}`,
     );
-    return sent.flatMap(({ player_id }) => {
-      const player = bars.get(player_id)!;
-      const why = bars.against(player, "email");
-      return why.length > 0 ? [`${player.player_id} ${player.email}: ${why}`] : [];
+    return rows.flatMap((row) => {
+      const player = bars.get(row.player_id)!;
+      const who = `${channel} to ${player.player_id} ${player.email} ${player.phone} ${player.status}`;
+      // Another player's message to the address stands for it, which may wait for a text to be read.
+      const isTwin = row.skip_reasons.includes("duplicate_address");
+      const skipped = row.skip_reasons.filter((reason) => reason !== "duplicate_address");
+      const told = answers.get(player.id)?.filter((reason) => !isTwin || reason !== "needs_review");
+      const differs =
+        !told || String(told) === String(skipped) ? [] : [`${who}: told ${told}, and done ${skipped}`];
+      // A message waits while a text of its number is to be read.
+      if (row.status === "skipped" || skipped.length > 0) return differs;
+      const address = channel === "inbox" ? null : addressOn(channel, player);
+      if (address !== null) sends.push({ id: row.id, channel, address });
+      const why = channel === "inbox" ? bars.anywhere(player) : bars.against(player, channel);
+      return [...differs, ...(why.length > 0 ? [`${who}: ${why}`] : [])];
     });
   }
-  return { step, press, falseAllows, falseSends };
+
+  /** The reasons against some players, which `explain_eligibility` and `compliance_check` agree on. */
+  async function explained(channel: Channel | "inbox"): Promise<Map<string, string[]>> {
+    const playerIds = bars
+      .live()
+      .slice(-MOST_EXPLAINED)
+      .map((player) => player.id);
+    if (playerIds.length === 0) return new Map();
+    const answers = await Promise.all(
+      playerIds.map((playerId) =>
+        service.call("explain_eligibility", { propertyId: id, playerId, channel }, id),
+      ),
+    );
+    const reasons = new Map(answers.map((one) => [one.player_id as string, one.reasons as string[]]));
+    if (channel === "inbox") return reasons;
+    const checked = await service.call("compliance_check", { propertyId: id, channel, playerIds }, id);
+    for (const { player_id, reasons: checks } of checked.results) {
+      const told = reasons.get(player_id)!;
+      if (String(told) !== String(checks))
+        wrong.push(`${channel} to ${player_id}: ${told} is explained, ${checks} checked`);
+    }
+    return reasons;
+  }
+
+  /** A campaign by each of these channels; calls and push are only asked about. */
+  async function falseSends(channels: readonly (Channel | "inbox")[]): Promise<string[]> {
+    for (const channel of channels) {
+      if (channel === "voice" || channel === "push") await explained(channel);
+      else wrong.push(...(await sendAll(channel)));
+    }
+    return wrong;
+  }
+  await opening();
+  return { step, press, falseAllows, falseBars, falseSends };
 }

@@ -59,6 +59,21 @@ export class Bars {
     /** Other addresses of the excluded. They bar whoever has them, and say nothing about who that is. */
     shared: new Set<string>(),
   };
+  /** Exclusions with an end, until it has passed. The records that they have reached stay excluded. */
+  private readonly ending = {
+    addresses: new Set<string>(),
+    people: new Set<string>(),
+    shared: new Set<string>(),
+  };
+  private hasEnding = false;
+  /** Suppressions that may stand, by address and channel: those with an end, and those of bounces below a limit. */
+  private readonly brief = new Set<string>();
+  private readonly soft = new Set<string>();
+  /** All addresses that a record has had, by its id; and those of the erased, which wait for a new holder's word. */
+  private readonly had = new Sets<string>();
+  private readonly former = new Set<string>();
+  /** The numbers whose texts may mean stop, until a person has read them. */
+  private readonly unread = new Set<string>();
   private readonly finalNumbers = new Set<string>();
   /** The record that a merged record's number means. */
   private readonly aliases = new Map<string, string>();
@@ -100,6 +115,8 @@ export class Bars {
   see(records: readonly Seen[]): void {
     const before = this.records;
     this.records = new Map(records.map((one) => [one.id, one]));
+    for (const { id, email, phone } of records)
+      for (const one of [email, phone]) if (one) this.had.add(id, one);
     for (const was of before.values()) {
       const is = this.records.get(was.id);
       if (was.live) this.leave(was, is?.live ? is : { email: null, phone: null });
@@ -114,22 +131,39 @@ export class Bars {
   }
 
   private excludedSize(): number {
-    return this.excluded.shared.size + this.excluded.numbers.size;
+    return this.excluded.shared.size + this.excluded.numbers.size + this.ending.shared.size;
   }
 
   private spread(record: Seen): void {
     const { player_id, email, phone, status } = record;
     if (isFinal(status)) this.finalNumbers.add(player_id);
-    if (status === "deceased" || !(status === "self_excluded" || this.isExcluded(record))) return;
-    this.excluded.numbers.add(player_id);
-    for (const address of [email, phone]) if (address) this.excluded.shared.add(address);
+    if (status === "deceased") return;
+    const lasts =
+      this.excluded.numbers.has(player_id) ||
+      this.isAmong(this.excluded, record) ||
+      (status === "self_excluded" && !this.hasEnding);
+    if (lasts) this.excluded.numbers.add(player_id);
+    else if (!this.isAmong(this.ending, record)) return;
+    const { shared } = lasts ? this.excluded : this.ending;
+    for (const address of [email, phone]) if (address) shared.add(address);
   }
 
-  private isExcluded(record: Seen): boolean {
-    const { numbers, addresses, people } = this.excluded;
+  private isAmong(
+    { addresses, people }: Pick<Bars["ending"], "addresses" | "people">,
+    record: Seen,
+  ): boolean {
     const who = identity(record);
     const has = [record.email, record.phone].some((address) => address !== null && addresses.has(address));
-    return numbers.has(record.player_id) || has || (who !== null && people.has(who));
+    return has || (who !== null && people.has(who));
+  }
+
+  /** `later`: when what has an end has ended. */
+  private isExcluded(record: Seen, later = false): boolean {
+    return (
+      this.excluded.numbers.has(record.player_id) ||
+      this.isAmong(this.excluded, record) ||
+      (!later && this.isAmong(this.ending, record))
+    );
   }
 
   private leave(was: Seen, is: Pick<Seen, "email" | "phone">): void {
@@ -153,14 +187,35 @@ export class Bars {
     }
   }
 
-  exclude(given: Partial<Seen>, player?: Seen): void {
-    const { numbers, addresses, people } = this.excluded;
+  exclude(given: Partial<Seen>, player: Seen | undefined, ends: boolean): void {
+    if (ends) this.hasEnding = true;
+    const { addresses, people } = ends ? this.ending : this.excluded;
     const who = identity(given) ?? (player ? identity(player) : null);
     if (who !== null) people.add(who);
     for (const address of [given.email, given.phone, player?.email, player?.phone]) {
       if (address) addresses.add(address);
     }
-    if (player) numbers.add(player.player_id);
+    if (player && !ends) this.excluded.numbers.add(player.player_id);
+  }
+
+  /** What had an end has ended. */
+  pass(): void {
+    for (const one of Object.values(this.ending)) one.clear();
+    this.brief.clear();
+  }
+
+  /** A caller's suppression with an end. */
+  listBriefly(address: string, channel: string): void {
+    this.brief.add(`${address} ${channel}`);
+  }
+
+  bounce(address: string): void {
+    this.soft.add(`${address} email`);
+  }
+
+  /** Somebody has to read a text of the number. */
+  review(phone: string): void {
+    this.unread.add(phone);
   }
 
   finish({ player_id }: Seen): void {
@@ -229,6 +284,7 @@ export class Bars {
     for (const one of this.all()) {
       if (one.id !== record.id && this.aliases.get(one.player_id) !== record.id) continue;
       for (const address of [one.email, one.phone]) if (address) this.erased.add(address);
+      for (const address of this.had.all(one.id)) this.former.add(address);
     }
   }
 
@@ -242,15 +298,78 @@ export class Bars {
     for (const holders of this.held.values()) if (holders.delete(duplicate.id)) holders.add(kept.id);
   }
 
+  /** Whether an act of somebody is behind a reason that the service has against a record of people who all agree. */
+  explains(record: Seen, channel: Addressed, reason: string): boolean {
+    const address = addressOn(channel, record);
+    const own = [record.email, record.phone].filter((one) => one !== null);
+    const others = this.live().filter((one) => one.id !== record.id && addressOn(channel, one) === address);
+    const isIn = (...sets: { has(address: string): boolean }[]) =>
+      own.some((one) => sets.some((set) => set.has(one)));
+    const refused = (one: Seen) => this.words.has(`${one.id} ${channel}`);
+    const gone = this.all().filter((one) => !one.live && addressOn(channel, one) === address);
+    switch (reason) {
+      case "no_consent":
+        return (
+          [record, ...gone].some(refused) ||
+          isIn(this.former) ||
+          this.refusals.all(`${address} ${channel}`).length > 0
+        );
+      case "dnc":
+        return isIn(this.dnc);
+      case "erased":
+        return isIn(this.erased);
+      case "needs_review":
+        return isIn(this.unread);
+      case "self_excluded":
+        return (
+          this.finalNumber(record.player_id) ||
+          this.isExcluded(record) ||
+          isIn(this.excluded.shared, this.ending.shared) ||
+          this.all().some(
+            (one) => this.isExcluded(one) && own.some((address) => [one.email, one.phone].includes(address)),
+          )
+        );
+      case "shared_address":
+        return others.some((one) => isFinal(one.status) || one.status === "vip_hold" || refused(one));
+      case "suppressed":
+        return (
+          [record, ...others, ...gone].some(refused) ||
+          isFinal(record.status) ||
+          record.status === "vip_hold" ||
+          isIn(this.closed, this.held, this.former) ||
+          own.some((one) => [channel, "all"].some((c) => this.isSuppressed(`${one} ${c}`)))
+        );
+      default:
+        return record.status === reason;
+    }
+  }
+
+  private isSuppressed(key: string): boolean {
+    const asked = this.listed.all(key).length + this.refusals.all(key).length > 0;
+    return asked || this.brief.has(key) || this.soft.has(key);
+  }
+
+  /** The bars on a message to the record by a channel without an address, such as the inbox. */
+  anywhere(record: Seen, later = false): string[] {
+    return [...new Set(CHANNELS.flatMap((channel) => this.against(record, channel, later)))].filter((bar) =>
+      ["number", "excluded", "erased", "dnc"].includes(bar),
+    );
+  }
+
   /** The bars on a message of the channel to the record; none: it may go. */
-  against(record: Seen, channel: Addressed): string[] {
+  against(record: Seen, channel: Addressed, later = false): string[] {
     const address = addressOn(channel, record);
     const own = [record.email, record.phone];
     const others = this.live().filter((one) => addressOn(channel, one) === address);
     const key = `${address} ${channel}`;
     const bars: Record<string, boolean> = {
       number: this.finalNumber(record.player_id),
-      excluded: this.isExcluded(record) || own.some((one) => one !== null && this.excluded.shared.has(one)),
+      excluded:
+        this.isExcluded(record, later) ||
+        own.some(
+          (one) => one !== null && (this.excluded.shared.has(one) || (!later && this.ending.shared.has(one))),
+        ),
+      unread: channel !== "email" && record.phone !== null && this.unread.has(record.phone),
       erased: own.some((one) => one !== null && this.erased.has(one)),
       dnc: record.phone !== null && this.dnc.has(record.phone),
       closed: address !== null && this.closed.has(address),
