@@ -11,12 +11,15 @@ export interface Leaving {
   phone: boolean;
 }
 
-/** The statuses that bar a record's addresses, for as long as the record has it. A self-exclusion has its own list. */
-export const BARRING_STATUSES: readonly PlayerStatus[] = ["banned", "deceased", "vip_hold"];
+/** The statuses that bar a record's addresses, for as long as the record has it. */
+const BARRING_STATUSES: readonly PlayerStatus[] = ["banned", "deceased", "vip_hold"];
+
+/** The statuses that stay on an address that a record lets go of. Nobody lifts a self-exclusion, also one that had an end. */
+export const LEFT_BARRED: readonly PlayerStatus[] = [...BARRING_STATUSES, "self_excluded"];
 
 /** Whether a record has a bar that must stay on an address that it lets go of. */
 export function isBarring({ status, consents }: { status: PlayerStatus; consents: object }): boolean {
-  return BARRING_STATUSES.includes(status) || Object.values(consents).includes(false);
+  return LEFT_BARRED.includes(status) || Object.values(consents).includes(false);
 }
 
 /**
@@ -44,7 +47,7 @@ export async function barLeftAddresses(context: Context, leaving: readonly Leavi
       where c.kind = l.kind and l.consents ->> c.channel = 'false'
     ), barred as (
       select id, 'all' as channel, address, hash, ${reasonOf(part`status`)} as reason, status as source, updated_at as since
-      from leaving where status = any(${[...BARRING_STATUSES]}::text[])
+      from leaving where status = any(${[...LEFT_BARRED]}::text[])
     )
     insert into suppressions (property_id, id, channel, address, address_hash, reason, source, player_id, updated_at)
     select ${property.id}::uuid, uuid_v7(), channel, min(address), hash, reason, min(source),
@@ -60,9 +63,10 @@ export async function barLeftAddresses(context: Context, leaving: readonly Leavi
   announceSuppressed(context, written);
 }
 
-/** A hold is lifted by whoever may write; a ban and a death by people alone. */
+/** A hold is lifted by whoever may write; a ban and a death by people alone; a self-exclusion by nobody. */
 function reasonOf(status: Fragment): Fragment {
-  return part`case ${status} when 'vip_hold' then 'manual' else 'banned' end`;
+  return part`case ${status} when 'vip_hold' then 'manual' when 'self_excluded' then 'self_excluded'
+    else 'banned' end`;
 }
 
 /** Over `suppressions s`: it ends with the status of its player. */

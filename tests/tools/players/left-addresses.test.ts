@@ -482,3 +482,20 @@ test("a consent for a new address leaves the refusal on the former one", async (
   expect((await call("compliance-check", { channel: "email", email: next })).body.reasons).toEqual([]);
   expect(await against(email)).toEqual(["no_consent", "suppressed"]);
 });
+
+test.each(LEAVING)(
+  "a record that stays self-excluded after the end bars its address still when it %s",
+  async (_, leave) => {
+    const player = await newPlayer();
+    const ends_at = new Date(Date.now() + 3_600_000).toISOString();
+    expect((await service.post("/api/self_exclusions", { player_id: player.id, ends_at })).status).toBe(201);
+    await service.internals.db.asProperty(service.tenant.id, async (sql) => {
+      await sql`update self_exclusions set starts_at = starts_at - interval '2 hours', ends_at = ends_at - interval '2 hours'
+      where property_id = ${service.tenant.id} and ends_at is not null`;
+      await sql`update suppressions set expires_at = expires_at - interval '2 hours'
+      where property_id = ${service.tenant.id} and reason = 'self_excluded' and expires_at is not null`;
+    });
+    await leave(player);
+    expect(await against(player.email)).toContain("self_excluded");
+  },
+);

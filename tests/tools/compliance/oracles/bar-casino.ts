@@ -473,7 +473,7 @@ export async function openCasino(service: TestService) {
       id,
       (sql) => sql<{ id: string; player_id: string; status: string; skip_reasons: string[] }[]>`
         select id, player_id, status, skip_reasons from campaign_sends
-        where property_id = ${id} and campaign_id = ${campaignId}`,
+        where property_id = ${id} and campaign_id = ${campaignId} order by player_id`,
     );
     return rows.flatMap((row) => {
       const player = bars.get(row.player_id)!;
