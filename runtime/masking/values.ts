@@ -1,7 +1,7 @@
 import { visible } from "#runtime/visible-text.ts";
 
 const EMAIL =
-  /([\p{L}\p{N}])[\p{L}\p{N}.!#$%&'*+/=?^_`{|}~-]*@([\p{L}\p{N}])[\p{L}\p{N}.-]*\.([\p{L}]{2,})/gu;
+  /([\p{L}\p{N}])[\p{L}\p{N}.!#$%&'*+/=?^_`{|}~-]*(?:@|%40)([\p{L}\p{N}])[\p{L}\p{N}.-]*\.([\p{L}]{2,})/gu;
 const E164 = /\+([1-9])\d{2,10}(\d{4})(?!\d)/g;
 /** A phone number as people write it. It is searched only in values that people submitted. */
 const WRITTEN_NUMBER = /^[+\d(][\d\s().-]{5,18}(\d{4})$/;
@@ -24,6 +24,9 @@ const FIELDS: Readonly<Record<string, (text: string) => string>> = {
   external_ref: leftOut,
   client_seed: leftOut,
   void_reason: leftOut,
+  redeemed_by: leftOut,
+  // A value of the event that began the enrollment.
+  entry_key: leftOut,
   response_snippet: leftOut,
 };
 /** A value that people submitted, whatever its form. */
@@ -31,6 +34,11 @@ const AS_WRITTEN = new Set(["value", "address", "email", "phone", "recipient", "
 /** Words of vendors, who repeat numbers in any form. */
 const VENDORS_WORDS = new Set(["error", "error_message", "last_error", "reply_error"]);
 const REPEATED_NUMBER = /(?<![\w+])\(?\d[\d\s().-]{5,18}(\d{4})(?!\w)/g;
+/** Origins in words, or the address of a page with what its form has sent. */
+const SOURCES = new Set(["consent_source", "source"]);
+const SENT_FIELDS = /(?<=^https?:\/\/[^?#]*)[?#].*$/s;
+/** The player's own fields in rules. */
+const CUSTOM_FIELD = /(?:^|\.)custom\./;
 /** A row of a file, whose columns have names in any language. */
 const FILE_ROW = "original_row";
 /** A player's own fields, which the property names. */
@@ -159,10 +167,15 @@ const plainName = (field: string) =>
 
 function maskedRecord(record: object, written: boolean): Record<string, unknown> {
   const refused = refusedColumn(record);
+  const rule = ruleField(record);
   return Object.fromEntries(
     Object.entries(record).map(([name, value]) => [
       name,
-      UNTOUCHED.has(name) ? value : maskedMember(name, value, { refused, written }),
+      UNTOUCHED.has(name)
+        ? value
+        : rule !== null && name === "value"
+          ? maskedOperand(value, rule)
+          : maskedMember(name, value, { refused, written }),
     ]),
   );
 }
@@ -178,6 +191,18 @@ function maskedMember(name: string, value: unknown, { refused, written }: Among)
     return value.map((one) => maskedCell(String(one), refused));
   }
   return maskedValue(value, name, written || AS_WRITTEN.has(name));
+}
+
+/** The field that a rule row compares. */
+function ruleField(record: object): string | null {
+  return "field" in record && "operator" in record && typeof record.field === "string" ? record.field : null;
+}
+
+/** What a rule compares with a masked field is somebody's value. */
+function maskedOperand(value: unknown, field: string): unknown {
+  if (Array.isArray(value)) return value.map((one) => maskedOperand(one, field));
+  if (typeof value === "string" && CUSTOM_FIELD.test(field)) return leftOut();
+  return maskedValue(value, isMaskedField(field) ? field : "value");
 }
 
 /** The column for whose cells an import has refused a row, or several. */
@@ -206,7 +231,7 @@ function maskedString(text: string, field: string, written: boolean): string {
   if (text === "") return text;
   const known = plainName(field);
   if (Object.hasOwn(FIELDS, known)) return FIELDS[known]!(text);
-  const masked = maskedText(visible(text));
+  const masked = maskedText(SOURCES.has(known) ? visible(text).replace(SENT_FIELDS, "") : visible(text));
   if (VENDORS_WORDS.has(known)) return masked.replace(REPEATED_NUMBER, "•••••$1");
   return written || AS_WRITTEN.has(known) ? masked.replace(WRITTEN_NUMBER, "•••••$1") : masked;
 }

@@ -14,7 +14,12 @@ export default tool({
   input: {
     proposalId: z.uuid().describe("From list_proposals"),
     propertyId: z.uuid(),
-    reason: z.string().trim().min(1).max(1000).describe("For the agent and the audit log"),
+    reason: z
+      .string()
+      .trim()
+      .min(1)
+      .max(1000)
+      .describe("For the agent, which may see masked data alone, and the audit log: name no player"),
   },
   output: z.object({ success: z.literal(true), proposal: ProposalView }),
   faults: ["not_found", "conflict", "forbidden"],

@@ -11,17 +11,21 @@ export interface Leaving {
   phone: boolean;
 }
 
-/** The statuses that bar a record's addresses, for as long as the record has it. A self-exclusion has its own list. */
-export const BARRING_STATUSES: readonly PlayerStatus[] = ["banned", "deceased", "vip_hold"];
+/** The statuses that bar a record's addresses, for as long as the record has it. */
+const BARRING_STATUSES: readonly PlayerStatus[] = ["banned", "deceased", "vip_hold"];
+
+/** The statuses that stay on an address that a record lets go of. Nobody lifts a self-exclusion, also one that had an end. */
+export const LEFT_BARRED: readonly PlayerStatus[] = [...BARRING_STATUSES, "self_excluded"];
 
 /** Whether a record has a bar that must stay on an address that it lets go of. */
 export function isBarring({ status, consents }: { status: PlayerStatus; consents: object }): boolean {
-  return BARRING_STATUSES.includes(status) || Object.values(consents).includes(false);
+  return LEFT_BARRED.includes(status) || Object.values(consents).includes(false);
 }
 
 /**
  * Suppresses the addresses that these records are about to let go of: a later record with the address must not be
- * written to. A refusal bars its channels, dated by the refusal; the status of the record bars all.
+ * written to. A refusal bars its channels, dated by the refusal; the status of the record bars all. A suppression that
+ * several records have caused is no one record's, and does not end with one of them.
  */
 export async function barLeftAddresses(context: Context, leaving: readonly Leaving[]): Promise<void> {
   if (leaving.length === 0) return;
@@ -43,22 +47,31 @@ export async function barLeftAddresses(context: Context, leaving: readonly Leavi
       where c.kind = l.kind and l.consents ->> c.channel = 'false'
     ), barred as (
       select id, 'all' as channel, address, hash, ${reasonOf(part`status`)} as reason, status as source, updated_at as since
-      from leaving where status = any(${[...BARRING_STATUSES]}::text[])
+      from leaving where status = any(${[...LEFT_BARRED]}::text[])
     )
     insert into suppressions (property_id, id, channel, address, address_hash, reason, source, player_id, updated_at)
-    select ${property.id}::uuid, uuid_v7(), channel, address, hash, reason, source, id, since
+    select ${property.id}::uuid, uuid_v7(), channel, min(address), hash, reason, min(source),
+      case when count(distinct id) = 1 then (array_agg(id))[1] end, max(since)
     from (select * from refused union all select * from barred) b
+    group by hash, channel, reason
     order by hash, channel
     on conflict (property_id, address_hash, channel, reason) where lifted_at is null
-    do update set expires_at = null, updated_at = greatest(suppressions.updated_at, excluded.updated_at)
+    do update set expires_at = null, updated_at = greatest(suppressions.updated_at, excluded.updated_at),
+      player_id = case when suppressions.reason = 'unsubscribed' or suppressions.player_id = excluded.player_id
+        then suppressions.player_id end
     returning ${WRITTEN}`;
   announceSuppressed(context, written);
 }
 
-/** A hold is lifted by whoever may write; a ban and a death by people alone. */
+/** A hold is lifted by whoever may write; a ban and a death by people alone; a self-exclusion by nobody. */
 function reasonOf(status: Fragment): Fragment {
-  return part`case ${status} when 'vip_hold' then 'manual' else 'banned' end`;
+  return part`case ${status} when 'vip_hold' then 'manual' when 'self_excluded' then 'self_excluded'
+    else 'banned' end`;
 }
+
+/** Over `suppressions s`: it ends with the status of its player. */
+export const ENDS_WITH_STATUS: Fragment = part`s.player_id is not null and s.lifted_at is null
+  and s.source = any(${[...BARRING_STATUSES]}::text[]) and s.reason in ('banned', 'manual') and s.channel = 'all'`;
 
 /** Lifts the suppressions of addresses that the players had while banned, deceased or on hold, which has ended. */
 export async function freeLeftAddresses(
@@ -70,8 +83,7 @@ export async function freeLeftAddresses(
     with clock as materialized (select now() as moment)
     update suppressions s set lifted_at = clock.moment, lifted_by = ${call.actor.id}::uuid, updated_at = clock.moment
     from clock
-    where s.property_id = ${property.id} and s.player_id = any(${[...playerIds]}::uuid[]) and s.lifted_at is null
-      and s.source = any(${[...BARRING_STATUSES]}::text[]) and s.reason in ('banned', 'manual') and s.channel = 'all'
+    where s.property_id = ${property.id} and s.player_id = any(${[...playerIds]}::uuid[]) and ${ENDS_WITH_STATUS}
     returning s.id, s.channel, s.reason, s.campaign_id, s.player_id, s.lifted_at`;
   for (const row of lifted) emit("player.suppression_lifted", row);
 }

@@ -6,6 +6,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { type Change, table, type Values } from "#runtime/operation/table.ts";
 import { ADDRESS_FORM } from "#tools/people/address.ts";
 import { CHANNELS } from "./channels.ts";
+import { ENDS_WITH_STATUS } from "./left-addresses.ts";
 import { addressOf, keptAddress } from "./listed-address.ts";
 import { stopAddressSends } from "./sends-under-way.ts";
 
@@ -78,15 +79,20 @@ async function beforeWrite(
   }
   if (reason === BANNED) throw invalid("reason", "cannot be banned here; use set_player_status");
   const listed = addressOf(property, channel, address);
+  // A suppression without an end takes the place of one that ends with a player's hold.
   const [found] = await sql<{ active: boolean; late: boolean }[]>`
-    with ended as (
-      update suppressions set lifted_at = expires_at, updated_at = now()
-      where property_id = ${property.id} and address_hash = ${listed.hash} and channel = ${channel}
-        and reason = ${reason} and lifted_at is null and expires_at <= now())
-    select ${expires_at}::timestamptz <= now() as late,
-      exists (select from suppressions where property_id = ${property.id} and address_hash = ${listed.hash}
-        and channel = ${channel} and reason = ${reason} and lifted_at is null
-        and (expires_at is null or expires_at > now())) as active`;
+    with clock as materialized (select now() as moment), active as materialized (
+      select s.id, coalesce(s.expires_at <= clock.moment, false)
+        or ${expires_at}::timestamptz is null and ${ENDS_WITH_STATUS} as yields
+      from suppressions s, clock
+      where s.property_id = ${property.id} and s.address_hash = ${listed.hash} and s.channel = ${channel}
+        and s.reason = ${reason} and s.lifted_at is null
+    ), ended as (
+      update suppressions s set lifted_at = least(s.expires_at, clock.moment), updated_at = clock.moment
+      from active a, clock
+      where s.property_id = ${property.id} and s.id = a.id and a.yields)
+    select ${expires_at}::timestamptz <= (select moment from clock) as late,
+      exists (select from active where not yields) as active`;
   if (found?.late) throw invalid("expires_at", "has passed already");
   if (found?.active) {
     throw new Fault("conflict", { message: `This address is already suppressed (${channel}, ${reason}).` });

@@ -28,6 +28,7 @@ const finishErasure: Job<Input> = job({
         ownHashes: [],
         former: [],
         identityHash: null,
+        names: [],
         externalId: null,
       };
       const pass = randomUUID();

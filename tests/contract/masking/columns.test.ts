@@ -58,7 +58,7 @@ const SHOWN: Readonly<Record<string, readonly string[]>> = {
   dnc_entries: ["source", "state"],
   frequency_rules: ["source_note", "tag"],
   game_laws: ["country", "source_note", "state"],
-  game_plays: ["entry", "odds_snapshot", "redeemed_by", "redeemed_where", "server_seed_hash"],
+  game_plays: ["entry", "odds_snapshot", "redeemed_where", "server_seed_hash"],
   game_prizes: ["label"],
   game_tickets: ["key"],
   games: [
@@ -82,7 +82,7 @@ const SHOWN: Readonly<Record<string, readonly string[]>> = {
   import_jobs: ["error", "errors_url", "params", "status_url", "summary"],
   inbound_messages: ["matched", "provider", "provider_message_id", "reply_text"],
   inbox_messages: ["category", "image_url"],
-  journey_enrollments: ["entry_key", "exit_reason", "node", "path"],
+  journey_enrollments: ["exit_reason", "node", "path"],
   journey_versions: [
     "channels",
     "definition",

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { isFull } from "../../support/proof-size.ts";
 import { startService, type TestService } from "../../support/service.ts";
-import { act } from "./oracles/bar-acts.ts";
+import { type Act, act, STORIES } from "./oracles/bar-acts.ts";
 import { openCasino } from "./oracles/bar-casino.ts";
 
 let service: TestService;
@@ -11,13 +11,12 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-const SEQUENCES = isFull ? 1_000 : 12;
+const SEQUENCES = isFull ? 1_000 : 14;
 const MOST_ACTS = isFull ? 24 : 14;
 
-/** Each campaign takes time: by night all channels send. */
-const channels = isFull
-  ? fc.constant(["email", "sms", "inbox"] as const)
-  : fc.constantFrom(["email"] as const, ["sms"] as const, ["inbox"] as const);
+/** Each takes time: by night all of them are tried. */
+const CHANNELS = ["email", "sms", "inbox", "voice", "push"] as const;
+const channels = isFull ? fc.constant([...CHANNELS]) : fc.constantFrom(...CHANNELS).map((one) => [one]);
 
 test(
   "nobody with a bar may be written to, whatever API keys, people and vendors do, and nobody is barred without a cause",
@@ -28,11 +27,15 @@ test(
         for (const one of acts) await casino.step(one);
         expect(await casino.falseAllows()).toEqual([]);
         await casino.press();
-        expect(await casino.falseAllows()).toEqual([]);
+        expect(await casino.falseAllows({ after: true })).toEqual([]);
         expect(await casino.falseSends(by)).toEqual([]);
         expect(await casino.falseBars()).toEqual([]);
       }),
-      { numRuns: SEQUENCES, seed: 3 },
+      {
+        numRuns: SEQUENCES,
+        seed: 3,
+        examples: STORIES.map((story): [Act[], (typeof CHANNELS)[number][]] => [story, ["email"]]),
+      },
     );
   },
   isFull ? 3_600_000 : 60_000,

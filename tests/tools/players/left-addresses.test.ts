@@ -380,9 +380,11 @@ describe("a suppression that ends, and that a caller has made", () => {
 
   test("lasts when a file's faulty row refuses the channel", async () => {
     const email = anyEmail();
-    expect((await suppress(email, "import")).status).toBe(201);
+    expect((await suppress(email, "unsubscribed")).status).toBe(201);
     await imported([{ email, phone: "x", "consent.email": "no" }]);
-    expect(await laterAgainst(email)).toEqual(["suppressed"]);
+    expect(
+      (await call("compliance-check", { channel: "email", email, at: tomorrow() })).body.reasons,
+    ).toContain("suppressed");
   });
 });
 
@@ -409,6 +411,60 @@ test("a hold does not end for a left address when the player becomes banned by t
   expect(await against(email)).toEqual(["suppressed"]);
 });
 
+describe("an address that two players on hold have let go of", () => {
+  const free = (id: string) => service.request("PATCH", `/api/players/${id}`, { body: { status: "active" } });
+  const held = async (email: string) => [
+    await newPlayer({ email, status: "vip_hold" }),
+    await newPlayer({ email, status: "vip_hold" }),
+  ];
+
+  test.each([
+    [0, 1],
+    [1, 0],
+  ])("stays barred by player %i while player %i is free, until a caller lifts it", async (_, freed) => {
+    const email = anyEmail();
+    const both = await held(email);
+    for (const { id } of both)
+      await service.request("PATCH", `/api/players/${id}`, { body: { email: anyEmail() } });
+    await free(both[freed]!.id);
+    expect(await against(email)).toEqual(["suppressed"]);
+    const [bar] = (await service.get(`/api/suppressions?address.eq=${email}&lifted_at.is=null`)).body;
+    expect(bar).toMatchObject({ reason: "manual", source: "vip_hold", player_id: null });
+    expect((await service.request("DELETE", `/api/suppressions/${bar.id}`)).status).toBe(200);
+    expect(await against(email)).toEqual([]);
+  });
+
+  test("stays barred when one file gives both another address", async () => {
+    const email = anyEmail();
+    const both = await held(email);
+    const job = await imported(both.map(({ player_id }) => ({ player_id, email: anyEmail() })));
+    expect((await service.get(`/api/import_jobs/${job}`)).body).toMatchObject({ succeeded: 2, failed: 0 });
+    await free(both[0]!.id);
+    expect(await against(email)).toEqual(["suppressed"]);
+  });
+
+  test("stays barred when both have refused and one file gives both another address", async () => {
+    const email = anyEmail();
+    const both = [await newPlayer({ email }), await newPlayer({ email })];
+    for (const { id } of both)
+      await call("consent-record", { playerId: id, channel: "email", consentGiven: false });
+    const job = await imported(both.map(({ player_id }) => ({ player_id, email: anyEmail() })));
+    expect((await service.get(`/api/import_jobs/${job}`)).body).toMatchObject({ succeeded: 2, failed: 0 });
+    const { body } = await call("compliance-check", { channel: "email", email });
+    expect(body.reasons).toContain("suppressed");
+  });
+});
+
+test("a caller's suppression of an address outlasts the hold of a player who has let go of it", async () => {
+  const { id, email } = await newPlayer({ status: "vip_hold" });
+  await service.request("PATCH", `/api/players/${id}`, { body: { email: anyEmail() } });
+  const given = { channel: "all", address: email, reason: "manual", source: "desk" };
+  expect((await service.post("/api/suppressions", given)).status).toBe(201);
+  expect((await service.post("/api/suppressions", given)).status).toBe(409);
+  await service.request("PATCH", `/api/players/${id}`, { body: { status: "active" } });
+  expect(await against(email)).toEqual(["suppressed"]);
+});
+
 test("a hold that ends by a file ends for the left address too", async () => {
   const { id, player_id, email } = await newPlayer({ status: "vip_hold" });
   await service.request("PATCH", `/api/players/${id}`, { body: { email: anyEmail() } });
@@ -426,3 +482,20 @@ test("a consent for a new address leaves the refusal on the former one", async (
   expect((await call("compliance-check", { channel: "email", email: next })).body.reasons).toEqual([]);
   expect(await against(email)).toEqual(["no_consent", "suppressed"]);
 });
+
+test.each(LEAVING)(
+  "a record that stays self-excluded after the end bars its address still when it %s",
+  async (_, leave) => {
+    const player = await newPlayer();
+    const ends_at = new Date(Date.now() + 3_600_000).toISOString();
+    expect((await service.post("/api/self_exclusions", { player_id: player.id, ends_at })).status).toBe(201);
+    await service.internals.db.asProperty(service.tenant.id, async (sql) => {
+      await sql`update self_exclusions set starts_at = starts_at - interval '2 hours', ends_at = ends_at - interval '2 hours'
+      where property_id = ${service.tenant.id} and ends_at is not null`;
+      await sql`update suppressions set expires_at = expires_at - interval '2 hours'
+      where property_id = ${service.tenant.id} and reason = 'self_excluded' and expires_at is not null`;
+    });
+    await leave(player);
+    expect(await against(player.email)).toContain("self_excluded");
+  },
+);

@@ -230,3 +230,41 @@ test("a number that is a player_id too stays in the rules of others, and the era
     await scenario.rows(sql`select distinct original_row ->> 'player_id' as id from import_errors`),
   ).toEqual([{ id: "5" }]);
 });
+
+test("records that were named after two people are told apart after both erasures", async () => {
+  const scenario = await newProperty();
+  const people = [
+    await scenario.player({ email: "ann@x.com" }),
+    await scenario.player({ email: "bob@x.com" }),
+  ];
+  for (const name of ["ann@x.com", "bob@x.com"]) {
+    await scenario.call("create_segment", {
+      name: `only ${name}`,
+      conditions: [{ field: "tier", operator: "eq", value: "Gold" }],
+    });
+    await scenario.call("create_template", { name: `to ${name}`, channel: "sms", text: "Hi" });
+  }
+  for (const id of people) expect((await scenario.erase(id)).status).toBe(200);
+  const kept = await scenario.rows(
+    sql`select name from segments union all select name from templates order by name`,
+  );
+  const told = kept.map(({ name }) => String(name).replace(/ [0-9a-f]{12}$/, ""));
+  expect(told).toEqual(["only erased", "only erased", "to erased", "to erased"]);
+});
+
+test("a name that another player has stays in notes, and so do few letters and parts of words", async () => {
+  const scenario = await newProperty();
+  const note = "Zoë Quorvend asked, not Zoë Quorvendish; May Day";
+  await scenario.call("create_dnc_entry", { phone: "+17025550199", note });
+  const noted = async () => (await scenario.rows(sql`select note from dnc_entries`))[0]!.note;
+  const zoe = { first_name: "Zoë", last_name: "Quorvend" };
+  const [one, other] = [
+    await scenario.player({ ...zoe, email: "z1@x.com" }),
+    await scenario.player({ ...zoe, email: "z2@x.com" }),
+  ];
+  const may = await scenario.player({ first_name: "May", last_name: "Da", email: "may@x.com" });
+  for (const id of [one, may]) await scenario.erase(id);
+  expect(await noted()).toBe(note);
+  await scenario.erase(other);
+  expect(await noted()).toBe("erased asked, not Zoë Quorvendish; May Day");
+});

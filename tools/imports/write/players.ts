@@ -3,9 +3,9 @@ import { transactionStart } from "#db/transaction-start.ts";
 import { emitMany } from "#runtime/funnel/outbox.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import {
-  BARRING_STATUSES,
   barLeftAddresses,
   freeLeftAddresses,
+  LEFT_BARRED,
   type Leaving,
 } from "#tools/compliance/left-addresses.ts";
 import type { ImportParams } from "#tools/imports/job/import-job.ts";
@@ -90,7 +90,7 @@ async function leavingPlayers({ sql, property }: Context): Promise<Leaving[]> {
             and (b.bars or o.consents ->> 'email' = 'false'), false) as email,
           coalesce(o.phone_hash <> r.phone_hash
             and (b.bars or 'false' in (o.consents ->> 'sms', o.consents ->> 'voice')), false) as phone
-      from players o cross join lateral (select o.status = any(${[...BARRING_STATUSES]}::text[]) as bars) b
+      from players o cross join lateral (select o.status = any(${[...LEFT_BARRED]}::text[]) as bars) b
       where o.property_id = ${property.id} and o.id = r.target offset 0) p
     where r.target is not null and r.verdict is null and (p.email or p.phone)`;
   return [...rows];

@@ -25,7 +25,7 @@ export async function suppressRefused(context: Context, rows: readonly Staged[])
       from jsonb_to_recordset(${bars}::jsonb) as r(channel text, address text, hash text)
     )
     insert into suppressions (property_id, id, channel, address, address_hash, reason, source)
-    select ${property.id}, uuid_v7(), b.channel, b.address, b.hash, 'import', 'import'
+    select ${property.id}, uuid_v7(), b.channel, b.address, b.hash, 'unsubscribed', 'import'
     from bars b
     where not exists (
       select from suppressions e

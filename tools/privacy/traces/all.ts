@@ -1,7 +1,8 @@
 import { type Fragment, identifier, join } from "#db/sql.ts";
 import { GAME_TRACES } from "./games.ts";
-import { mentions, namedAfter } from "./matching-person.ts";
+import { namedAfter } from "./matching-person.ts";
 import { MESSAGE_TRACES } from "./messages.ts";
+import { SCRUBBED_TRACES } from "./scrub.ts";
 import { STANDING_TRACES } from "./standing.ts";
 import { TEXT_TRACES } from "./texts.ts";
 import { type About, anonymousId, blanked, byPlayer, type Trace } from "./trace.ts";
@@ -37,7 +38,7 @@ export const TRACES: readonly Trace[] = [
     rows: (about) => about.sql`(
       t.erased_by is null and t.action not in ('data_deletion', 'finish_erasure')
       and (t.entity_id in (select ${about.person.id}::uuid ${ownRecords(about)})
-        or ${mentions(about, "t.diff::text")} or ${namedAfter(about, "t.request_id")}))`,
+        or ${namedAfter(about, "t.diff::text")} or ${namedAfter(about, "t.request_id")}))`,
     searched: true,
     exported: "audit_entries",
     erasure: blanked("audit_logs", {
@@ -60,6 +61,7 @@ export const TRACES: readonly Trace[] = [
   ...MESSAGE_TRACES,
   ...STANDING_TRACES,
   ...TEXT_TRACES,
+  ...SCRUBBED_TRACES,
   {
     table: "privacy_requests",
     rows: byPlayer,

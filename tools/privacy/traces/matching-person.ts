@@ -44,7 +44,7 @@ export function naming({ id, addresses, hashes, externalId }: Person): { likes: 
   };
 }
 
-/** A condition on a name from callers, such as an idempotency key: the person's own identifier is a word in it. */
+/** A condition on callers' own words, such as a note or an idempotency key: the person's own identifier is a word in it. */
 export function namedAfter(about: About, text: string): Fragment {
   const { sql, person } = about;
   const id = person.externalId;
@@ -67,6 +67,9 @@ export function dialedPattern(phone: string): string {
   const prefix = code === "" ? "" : `((00|011)?${[...code].join(between)}${between}|0${between})?`;
   return `${DIGITS.before}${prefix}${spaced}${DIGITS.after}`;
 }
+
+/** A text without the separators that people put between a phone's digits. */
+export const squeezed = (text: string): string => text.replace(/[ ()./+-]/g, "");
 
 /** An identifier as a whole word of a text. */
 export function wordPattern(id: string): string {

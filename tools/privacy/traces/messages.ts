@@ -117,7 +117,8 @@ export const MESSAGE_TRACES: readonly Trace[] = [
   },
   {
     table: "webhook_deliveries",
-    rows: (about) => about.sql`t.event_id in (${theirEvents(about)})`,
+    rows: (about) =>
+      about.sql`(t.event_id in (${theirEvents(about)}) or ${mentions(about, "t.attempts::text")})`,
     searched: true,
     exported: null,
     erasure: "delete",

@@ -21,6 +21,8 @@ export interface Person {
   /** The player's former addresses that no player has now. */
   former: Pick<Known, "hash" | "isEmail">[];
   identityHash: Buffer | null;
+  /** The player's full name, in the orders in which people write it, if no other player has it. */
+  names: string[];
   /** The operator's own identifier; null once it is erased. */
   externalId: string | null;
 }
@@ -50,8 +52,23 @@ export async function personOf(context: Context, player: KnownPlayer): Promise<P
     ownHashes: present.map(({ hash }) => hash),
     former: known.filter(({ hash }) => !present.some((one) => one.hash === hash)),
     identityHash: identityHash(property.pepper, player),
+    names: await fullNames(context, player),
     externalId: player.player_id === player.id ? null : player.player_id,
   };
+}
+
+/** A name of few letters may be two ordinary words. */
+const TELLING_NAME = 6;
+
+async function fullNames(
+  { sql, property }: Context,
+  { id, first_name: first, last_name: last }: KnownPlayer,
+): Promise<string[]> {
+  if (!first || !last || first.length + last.length < TELLING_NAME) return [];
+  const others = await sql`
+    select from players where property_id = ${property.id} and id <> ${id} and deleted_at is null
+      and lower(first_name) = lower(${first}) and lower(last_name) = lower(${last}) limit 1`;
+  return others.length > 0 ? [] : [`${first} ${last}`, `${last}, ${first}`, `${last} ${first}`];
 }
 
 /** Other players with one of the person's present addresses. */

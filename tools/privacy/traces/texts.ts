@@ -8,7 +8,6 @@ import {
   namedAfter,
   wordPattern,
 } from "./matching-person.ts";
-import { scrubbed } from "./scrub.ts";
 import type { About, Trace } from "./trace.ts";
 
 /** Files and texts that may contain the person's data. */
@@ -17,17 +16,17 @@ export const TEXT_TRACES: readonly Trace[] = [
     // A call that names the person. The audit log keeps who approved it.
     table: "proposals",
     // One sentence at a time: a distributed delete makes no text of an array.
-    rows: (about) => about.sql`(${mentions(about, "t.input::text")}
-      or exists (select from unnest(t.sentences) as s(line) where ${mentions(about, "s.line")}))`,
+    rows: (
+      about,
+    ) => about.sql`(${namedAfter(about, "concat_ws(' ', t.title, t.input, t.asked, t.reason, t.result)")}
+      or exists (select from unnest(t.sentences || t.reasons) as s(line) where ${namedAfter(about, "s.line")}))`,
     searched: true,
     exported: "proposals",
     erasure: "delete",
   },
   {
     table: "import_errors",
-    rows: (
-      about,
-    ) => about.sql`(${mentions(about, "coalesce(t.value, '') || coalesce(t.original_row::text, '')")}
+    rows: (about) => about.sql`(${mentions(about, "concat_ws(' ', t.message, t.value, t.original_row)")}
       or ${cells(about)})`,
     searched: true,
     exported: "import_rows",
@@ -37,7 +36,7 @@ export const TEXT_TRACES: readonly Trace[] = [
     // Files that wait for an import that never came. A file under import is deleted when the import ends, and the
     // person's row in it is refused.
     table: "uploads",
-    rows: (about) => about.sql`(t.id in (${theirUploads(about)}) or ${mentions(about, "t.filename")})`,
+    rows: (about) => about.sql`(t.id in (${theirUploads(about)}) or ${namedAfter(about, "t.filename")})`,
     searched: true,
     exported: "uploads",
     erasure: "delete",
@@ -48,39 +47,6 @@ export const TEXT_TRACES: readonly Trace[] = [
     searched: true,
     exported: null,
     erasure: "delete",
-  },
-  {
-    table: "import_jobs",
-    rows: (about) => mentions(about, "concat(t.params, t.summary, t.error)"),
-    searched: true,
-    exported: null,
-    erasure: scrubbed("import_jobs", { params: "jsonb", summary: "jsonb", error: "text" }),
-  },
-  {
-    table: "segments",
-    rows: (about) => mentions(about, "concat(t.name, t.description, t.conditions, t.groups)"),
-    searched: true,
-    exported: null,
-    erasure: scrubbed("segments", {
-      name: "text",
-      description: "text",
-      conditions: "jsonb",
-      groups: "jsonb",
-    }),
-  },
-  {
-    table: "campaigns",
-    rows: (about) => mentions(about, "concat(t.name, t.conditions)"),
-    searched: true,
-    exported: null,
-    erasure: scrubbed("campaigns", { name: "text", conditions: "jsonb" }),
-  },
-  {
-    table: "message_providers",
-    rows: (about) => mentions(about, "t.last_error"),
-    searched: true,
-    exported: null,
-    erasure: scrubbed("message_providers", { last_error: "text" }),
   },
   {
     table: "idempotency_records",

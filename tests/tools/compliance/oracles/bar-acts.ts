@@ -154,3 +154,19 @@ export const act = fc.oneof(
   },
 );
 export type Act = typeof act extends fc.Arbitrary<infer T> ? T : never;
+
+const moved: Act = { act: "update", which: 0, given: { email: EMAILS[2] } };
+const linked: Act = { act: "unsubscribe", which: 0, method: "one_click" };
+const complained = { act: "notice", which: 0, known: true, kind: "complained", times: 2 } as const;
+
+/** Stories that chance seldom tells: the link of a former address and of a merged record, a late complaint, a passed end. */
+export const STORIES: readonly Act[][] = [
+  [moved, linked],
+  [moved, complained],
+  [{ act: "merge", which: 1, other: 0 }, linked],
+  [
+    { act: "exclude", which: 0, how: "player", pick: 0, ends: true },
+    { act: "wait" },
+    { act: "delete", which: 0 },
+  ],
+];

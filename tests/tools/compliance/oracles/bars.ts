@@ -157,11 +157,12 @@ export class Bars {
     return has || (who !== null && people.has(who));
   }
 
-  private isExcluded(record: Seen): boolean {
+  /** `later`: when what has an end has ended. */
+  private isExcluded(record: Seen, later = false): boolean {
     return (
       this.excluded.numbers.has(record.player_id) ||
       this.isAmong(this.excluded, record) ||
-      this.isAmong(this.ending, record)
+      (!later && this.isAmong(this.ending, record))
     );
   }
 
@@ -332,7 +333,7 @@ export class Bars {
         return others.some((one) => isFinal(one.status) || one.status === "vip_hold" || refused(one));
       case "suppressed":
         return (
-          refused(record) ||
+          [record, ...others, ...gone].some(refused) ||
           isFinal(record.status) ||
           record.status === "vip_hold" ||
           isIn(this.closed, this.held, this.former) ||
@@ -349,14 +350,14 @@ export class Bars {
   }
 
   /** The bars on a message to the record by a channel without an address, such as the inbox. */
-  anywhere(record: Seen): string[] {
-    return [...new Set(CHANNELS.flatMap((channel) => this.against(record, channel)))].filter((bar) =>
+  anywhere(record: Seen, later = false): string[] {
+    return [...new Set(CHANNELS.flatMap((channel) => this.against(record, channel, later)))].filter((bar) =>
       ["number", "excluded", "erased", "dnc"].includes(bar),
     );
   }
 
   /** The bars on a message of the channel to the record; none: it may go. */
-  against(record: Seen, channel: Addressed): string[] {
+  against(record: Seen, channel: Addressed, later = false): string[] {
     const address = addressOn(channel, record);
     const own = [record.email, record.phone];
     const others = this.live().filter((one) => addressOn(channel, one) === address);
@@ -364,8 +365,10 @@ export class Bars {
     const bars: Record<string, boolean> = {
       number: this.finalNumber(record.player_id),
       excluded:
-        this.isExcluded(record) ||
-        own.some((one) => one !== null && (this.excluded.shared.has(one) || this.ending.shared.has(one))),
+        this.isExcluded(record, later) ||
+        own.some(
+          (one) => one !== null && (this.excluded.shared.has(one) || (!later && this.ending.shared.has(one))),
+        ),
       unread: channel !== "email" && record.phone !== null && this.unread.has(record.phone),
       erased: own.some((one) => one !== null && this.erased.has(one)),
       dnc: record.phone !== null && this.dnc.has(record.phone),

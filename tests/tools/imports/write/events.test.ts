@@ -60,7 +60,7 @@ test("an import emits what single calls emit: each player's change, tier, consen
   const refused = "player_id,email,phone,opt\nV1,,,no\n,v9@example.com,12,no\n";
   const told = await eventsOf({ csv: refused, mapping });
   expect(types(told)).toEqual(["consent.denied", "player.suppressed"]);
-  expect(told[1]!.data.object).toMatchObject({ channel: "email", reason: "import", player_id: null });
+  expect(told[1]!.data.object).toMatchObject({ channel: "email", reason: "unsubscribed", player_id: null });
   expect(told[1]!.data.object).not.toHaveProperty("address");
   await imports.service.call("create_self_exclusion", { email: "v3@example.com" }, imports.service.tenant.id);
   const excluded = await eventsOf({ csv: "player_id,email\nV3,v3@example.com\n" });

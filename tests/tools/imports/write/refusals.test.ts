@@ -317,3 +317,20 @@ test("an import writes a written consent to calls where it names the wording, or
   // A later plain file takes nothing back.
   expect(await levels({})).toEqual([{ voice: "express_written" }, true]);
 });
+
+test("a refusal of a faulty row is lifted by the person's later opt-in alone", async () => {
+  const { tenant, call, get, post, request } = imports.service;
+  const email = "faulty@example.com";
+  await imports.run({ csv: `player_id,email,phone,email_opt_in\nF1,${email},12,no\n`, mapping });
+  const [bar] = (await get(`/api/suppressions?address.eq=${email}`)).body;
+  expect(bar).toMatchObject({ channel: "email", reason: "unsubscribed", source: "import" });
+  const lifted = await request("DELETE", `/api/suppressions/${bar.id}`);
+  expect([lifted.status, lifted.body.error]).toEqual([409, expect.stringContaining("The person requested")]);
+  const { id } = (await post("/api/players", { email })).body;
+  const said = { propertyId: tenant.id, playerId: id, channel: "email", consentGiven: true };
+  const old = { ...consent, occurredAt: "2026-01-01T00:00:00Z" };
+  await call("consent_record", { ...said, ...old });
+  expect(await reasonsOf(email)).toContain("suppressed");
+  await call("consent_record", { ...said, ...consent, occurredAt: new Date().toISOString() });
+  expect(await reasonsOf(email)).toEqual([]);
+});

@@ -1,0 +1,52 @@
+import { describe, expect, test } from "vitest";
+import { maskedValue } from "#runtime/masking/values.ts";
+
+const said = (value: unknown): string => JSON.stringify(maskedValue(value));
+
+describe("a rule that compares what is masked", () => {
+  test.each([
+    ["first_name", "eq", "Zyxabel"],
+    ["last_name", "in", ["Quorvendish", "Roe"]],
+    ["birth_date", "eq", "1971-03-04"],
+    ["postal_code", "starts_with", "89172"],
+    ["custom.butler", "eq", "Wimblequay"],
+    ["player.custom.butler", "has_any", ["Wimblequay"]],
+    ["email", "eq", "zyxabel@canarymail.example"],
+  ])("shows nothing of the value of %s", (field, operator, value) => {
+    const conditions = [{ field, operator, value }];
+    expect(said({ conditions, groups: [{ logic: "or", conditions }] })).not.toMatch(
+      /Zyxabel|Quorvendish|-03-|89172|Wimblequay|zyxabel/,
+    );
+  });
+
+  test("shows the values of other rules, and amounts of own fields", () => {
+    const conditions = [
+      { field: "tier", operator: "eq", value: "Gold" },
+      { field: "custom.points", operator: "gte", value: 500 },
+      { field: "event.dinner.count", operator: "gte", value: { op: "gte", n: 2, within_days: 30 } },
+    ];
+    expect(maskedValue({ conditions })).toEqual({ conditions });
+  });
+});
+
+test("the source of a consent that is a page loses the fields that its address carries", () => {
+  const page = "https://casino.example/join?mail=zyx%40canarymail.example&name=Zyxabel#Quorvendish";
+  for (const field of ["consent_source", "consentSource", "source"]) {
+    const told = said({ [field]: page });
+    expect(told).toContain("https://casino.example/join");
+    expect(told).not.toMatch(/zyx|Quorvendish/i);
+  }
+  expect(maskedValue({ consent_source: "players club" })).toEqual({ consent_source: "players club" });
+});
+
+test("an address is masked in the spelling of a link too", () => {
+  expect(said({ url: "https://casino.example/?m=zyx%40canarymail.example" })).not.toMatch(
+    /zyx%40|canarymail/,
+  );
+});
+
+test("the key of an enrollment is an event's value, and the cashier's line may name the winner", () => {
+  expect(said({ entry_key: "Zyxabel Trundelfaxe", redeemed_by: "her husband, Bo Trundelfaxe" })).not.toMatch(
+    /Trundelfaxe/,
+  );
+});
