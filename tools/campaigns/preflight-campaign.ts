@@ -3,7 +3,7 @@ import { tool } from "#runtime/operation/operation.ts";
 import { fingerprintOf } from "#tools/approvals/approval.ts";
 import { campaignPrints, listsOf, presentState, stateOf } from "./approval/approve.ts";
 import { sendingWords } from "./approval/words.ts";
-import { findCampaign } from "./campaign/campaign.ts";
+import { findCampaign, sentNow } from "./campaign/campaign.ts";
 import { isSendable, Preflight, preflight } from "./preflight/preflight.ts";
 
 // Counting is linear in the audience: a million players take some seconds, longer on a busy machine.
@@ -34,7 +34,7 @@ export default tool({
   heavy: true,
   deadline: DEADLINE_MS,
   async handler(context, { campaignId }) {
-    const campaign = await findCampaign(context, campaignId);
+    const campaign = sentNow(await findCampaign(context, campaignId));
     const checked = await preflight(context, campaign, COUNT_FOR_MS);
     if (context.ask && context.call.transport === "mcp" && isSendable(checked)) {
       const state = stateOf(campaign, await presentState(context, campaign));

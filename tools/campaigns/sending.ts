@@ -19,6 +19,7 @@ import {
   checkStatus,
   findCampaign,
   sendingChannel,
+  sentNow,
 } from "./campaign/campaign.ts";
 import { lockPause, refusePaused } from "./campaign/property-pause.ts";
 import { lockTemplates } from "./content/content.ts";
@@ -65,7 +66,7 @@ async function queueCampaign(
 ) {
   // Before the campaign, as a pause of all sending locks them.
   const pause = dry_run ? null : await lockPause(context, "shared");
-  const campaign = await findCampaign(context, campaignId, { lock: !dry_run });
+  const campaign = sentNow(await findCampaign(context, campaignId, { lock: !dry_run }));
   if (!channels.includes(sendingChannel(campaign))) throw wrongChannel(campaign, channels);
   if (dry_run) {
     const checked = await preflight(context, campaign);
@@ -81,7 +82,8 @@ async function queueCampaign(
   }
   const { problems } = await checkReadiness(context, campaign);
   if (problems.length > 0) throw notReady(problems);
-  const values = { finished_at: null, fires_at: null, ...approving(context, campaign, present) };
+  const times = { finished_at: null, scheduled_at: null, fires_at: null };
+  const values = { ...times, ...approving(context, campaign, present) };
   const row = await changeStatus(context, campaignId, "send", values);
   context.enqueue(planCampaign, { campaignId }, { dedupe: campaignId });
   return { success: true as const, campaign: row };

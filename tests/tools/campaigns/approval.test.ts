@@ -140,6 +140,30 @@ describe("a confirmation", () => {
   });
 });
 
+describe("a scheduled campaign that an agent sends now", () => {
+  test.each(["send_campaign", "preflight_campaign"])(
+    "is shown to go now by %s, and has no other time then",
+    async (name) => {
+      const { id } = await approved();
+      const { data } = await agent(name, { campaignId: id });
+      expect(data.message).toContain('The campaign "Weekend" by email now.');
+      const { confirm_token } = data;
+      const sent = await agent("send_campaign", { campaignId: id, confirm_token });
+      expect(sent.data).toMatchObject({ campaign: { status: "queued", scheduled_at: null } });
+      await scenario.work();
+      expect(await scenario.tally(id)).toEqual({ sent: 4 });
+    },
+  );
+
+  test("is shown to go now after it was held at its time", async () => {
+    const { id } = await approved();
+    await sqlOf(null, "update campaigns set tags = '{x}'", id);
+    await fire(id);
+    const { data } = await agent("resume_campaign", { campaignId: id });
+    expect(data.message).toContain('The campaign "Weekend" by email now.');
+  });
+});
+
 describe("an approved campaign goes out", () => {
   test("as it was approved", async () => {
     const { id } = await approved();
