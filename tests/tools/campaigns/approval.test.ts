@@ -535,6 +535,16 @@ describe("an agent that tries everything", () => {
     expect((await scenario.call("update_player", { id: fay, tier: "Gold" })).tier).toBe("Gold");
   });
 
+  test("is asked once about a new player without a number, and makes them by the confirmation", async () => {
+    await approved();
+    await scenario.call("update_property", { propertyId: scenario.id, email_consent_mode: "opt_out" });
+    const input = { first_name: "gil", email: "gil@example.com", tier: "Gold" };
+    const { data } = await agent("create_player", input);
+    expect(data.message).toContain('This adds the new player, "gil" to those who get the campaign "Weekend"');
+    const done = await agent("create_player", { ...input, confirm_token: data.confirm_token });
+    expect(done.data).toMatchObject({ first_name: "gil" });
+  });
+
   test("is asked about each campaign that a player joins, whatever its channel, and a merge asks too", async () => {
     await approved();
     for (const [tier, channel] of [
