@@ -178,6 +178,25 @@ describe("an approved campaign goes out", () => {
     expect(await scenario.tally(id)).toEqual({ sent: 5 });
   });
 
+  test("with each player whom a person has let an agent add, beside the growth", async () => {
+    const { id, vips } = await approved();
+    const fay = await scenario.player({ email: "fay@example.com", tier: "Gold" });
+    const member = { segment_id: vips, player_id: fay };
+    const { id: listed } = await scenario.call("create_segment_member", member);
+    const gus = await scenario.player({ email: "gus@example.com", tier: "Silver" });
+    for (const [name, input] of [
+      ["delete_segment_member", { id: listed }],
+      ["update_player", { id: gus, tier: "Gold" }],
+    ] as const) {
+      const { confirm_token } = (await agent(name, input)).data;
+      expect((await agent(name, { ...input, confirm_token })).isError, name).toBe(false);
+    }
+    expect((await scenario.get(id)).approved.count).toBe(6);
+    await scenario.player({ email: "new@example.com", tier: "Gold" });
+    await fire(id);
+    expect(await scenario.tally(id)).toEqual({ sent: 7 });
+  });
+
   test("with whatever a program has made of it over REST since, which approves that", async () => {
     const { id, template, gold } = await approved();
     await scenario.call("update_template", { id: template, subject: "By a program" });

@@ -15,22 +15,44 @@ const MOST_NAMED = 5;
 
 /**
  * Asks before an agent's call makes players ones who get a campaign that was approved without them, and that has not
- * started. Data of other callers are growth, which the approval bounds.
+ * started. The confirmation approves them too. Data of other callers are growth, which the approval bounds.
  */
 export async function watchAudiences(
   context: Context,
   ids: string[],
 ): Promise<(ids: string[]) => Promise<void>> {
   const waiting = isAsked(context.call) ? await audiencesOf(context, await approvedCampaigns(context)) : [];
-  const before = await recipientsAmong(context, waiting, ids);
+  if (waiting.length === 0) return async () => {};
+  const listed = await playersListed(context, ids);
+  const before = await standingOf(context, waiting, [...ids, ...listed]);
   return async (changed) => {
-    const after = await recipientsAmong(context, waiting, changed);
+    const after = await standingOf(context, waiting, [...changed, ...listed]);
     for (const { campaign } of waiting) {
-      const earlier = before.get(campaign.id);
-      const joined = [...(after.get(campaign.id) ?? [])].filter((id) => !earlier?.has(id));
+      const joined = newIn(after.recipients, before.recipients, campaign.id);
       if (joined.length > 0) askAboutJoining(context, campaign, joined);
+      await approveMore(context, campaign, newIn(after.members, before.members, campaign.id).length);
     }
   };
+}
+
+/** The players whom these entries put on lists. */
+async function playersListed({ sql, property }: Context, ids: string[]): Promise<string[]> {
+  const rows = await sql<{ player_id: string }[]>`
+    select player_id from segment_members
+    where property_id = ${property.id} and id = any(${ids.filter(isUuid)}::uuid[])`;
+  return rows.map(({ player_id }) => player_id);
+}
+
+const newIn = (after: ByCampaign, before: ByCampaign, campaignId: string) =>
+  [...(after.get(campaignId) ?? [])].filter((id) => !before.get(campaignId)?.has(id));
+
+/** Adds the players whom a person has seen join to the number that was approved. */
+async function approveMore({ sql, property, call }: Context, { id }: Campaign, more: number): Promise<void> {
+  if (more === 0 || !(call.confirmation || call.review === "approved")) return;
+  await sql`
+    update campaigns
+    set approved = jsonb_set(approved, '{count}', ((approved ->> 'count')::int + ${more}::int)::text::jsonb)
+    where property_id = ${property.id} and id = ${id} and approved ->> 'count' is not null`;
 }
 
 /** The names of the campaigns that were approved and have not started. */
@@ -67,33 +89,43 @@ function nullIfRefused(error: unknown): null {
   throw error;
 }
 
-/** By a campaign's id, the players who get it. */
-type Recipients = ReadonlyMap<string, ReadonlySet<string>>;
+/** By a campaign's id, players. */
+type ByCampaign = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** The players among `ids` who fit the audiences, and to whom the gate allows a message now: one statement a channel. */
-async function recipientsAmong(
+interface Standing {
+  /** The players of the audience. */
+  members: ByCampaign;
+  /** Those of them to whom the gate allows a message now. */
+  recipients: ByCampaign;
+}
+
+/** The standing of the players among `ids`: one statement a channel. */
+async function standingOf(
   { sql, property }: Context,
   audiences: Audience[],
   ids: string[],
-): Promise<Recipients> {
+): Promise<Standing> {
   const known = ids.filter(isUuid);
-  const recipients = new Map<string, Set<string>>();
-  if (known.length === 0) return recipients;
+  const [members, recipients] = [new Map<string, Set<string>>(), new Map<string, Set<string>>()];
+  if (known.length === 0) return { members, recipients };
   for (const [channel, waiting] of Map.groupBy(audiences, ({ campaign }) => sendingChannel(campaign))) {
     const fits = waiting.map(({ rules }, index) => part`case when ${rules} then ${raw(String(index))} end`);
-    const rows = await sql<{ id: string; fitting: number[] }[]>`${adHoc(part`
-      select p.id, array_remove(array[${join(fits)}]::int[], null) as fitting from players p
+    const rows = await sql<{ id: string; fitting: number[]; allowed: boolean }[]>`${adHoc(part`
+      select p.id, array_remove(array[${join(fits)}]::int[], null) as fitting,
+        ${gateReasons({ property, channel })} = '{}' as allowed
+      from players p
       where p.property_id = ${property.id}::uuid and p.id = any(${known}::uuid[])
-        and ${gateReasons({ property, channel })} = '{}'
       order by p.id`)}`;
-    for (const { id, fitting } of rows) {
+    for (const { id, fitting, allowed } of rows) {
       for (const index of fitting) {
         const campaignId = waiting[index]!.campaign.id;
-        recipients.set(campaignId, (recipients.get(campaignId) ?? new Set()).add(id));
+        for (const set of allowed ? [members, recipients] : [members]) {
+          set.set(campaignId, (set.get(campaignId) ?? new Set()).add(id));
+        }
       }
     }
   }
-  return recipients;
+  return { members, recipients };
 }
 
 function askAboutJoining(context: Context, { name, status, approved }: Campaign, joined: string[]): void {
