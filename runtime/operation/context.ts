@@ -228,8 +228,3 @@ export interface Context {
 
 /** The tenant of a call and its transaction: all that most statements need. */
 export type Tenant = Pick<Context, "sql" | "property">;
-
-/** Whether somebody is shown the numbers of the call: the agent, or a person who may have to approve it. */
-export function countsPeople({ transport, review }: Call): boolean {
-  return transport === "mcp" || review !== undefined;
-}

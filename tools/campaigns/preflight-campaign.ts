@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
 import { fingerprintOf } from "#tools/approvals/approval.ts";
-import { campaignPrints, listsOf, presentState, stateOf } from "./approval/approve.ts";
+import { shownState, stateOf } from "./approval/approve.ts";
 import { sendingWords } from "./approval/words.ts";
 import { findCampaign, sentNow } from "./campaign/campaign.ts";
 import { isSendable, Preflight, preflight } from "./preflight/preflight.ts";
@@ -36,13 +36,12 @@ export default tool({
   async handler(context, { campaignId }) {
     const campaign = sentNow(await findCampaign(context, campaignId));
     const checked = await preflight(context, campaign, COUNT_FOR_MS);
+    const shown = await shownState(context, campaign);
     if (context.ask && context.call.transport === "mcp" && isSendable(checked)) {
-      const state = stateOf(campaign, await presentState(context, campaign));
+      const state = stateOf(campaign, shown);
       context.ask({ state, sentences: () => sendingWords(context, campaign, checked) });
     }
-    const prints = await campaignPrints(context, campaign);
-    const fingerprint = fingerprintOf(campaign, prints, await listsOf(context, campaign));
     // The MCP answer adds the token.
-    return { ...checked, fingerprint, confirm_token: null };
+    return { ...checked, fingerprint: fingerprintOf(campaign, shown), confirm_token: null };
   },
 });

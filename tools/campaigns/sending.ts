@@ -2,11 +2,10 @@ import { z } from "zod";
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import { type Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { checkFingerprint, fingerprintInput } from "#tools/approvals/approval.ts";
+import { fingerprintInput } from "#tools/approvals/approval.ts";
 import {
   approving,
   CONFIRMED_DEADLINE_MS,
-  listsOf,
   type Present,
   presentState,
   questionOf,
@@ -70,16 +69,13 @@ async function queueCampaign(
   if (!channels.includes(sendingChannel(campaign))) throw wrongChannel(campaign, channels);
   if (dry_run) {
     const checked = await preflight(context, campaign);
-    if (isSendable(checked)) await askToSend(context, campaign, checked);
+    if (isSendable(checked)) await askToSend(context, campaign, { checked, fingerprint });
     return { success: true as const, preflight: checked };
   }
   checkStatus(campaign, "send");
   refusePaused(pause);
   await lockTemplates(context, campaign);
-  const present = await askToSend(context, campaign);
-  if (fingerprint !== undefined) {
-    checkFingerprint(campaign, { ...present, lists: await listsOf(context, campaign) }, fingerprint);
-  }
+  const present = await askToSend(context, campaign, { fingerprint });
   const { problems } = await checkReadiness(context, campaign);
   if (problems.length > 0) throw notReady(problems);
   const times = { finished_at: null, scheduled_at: null, fires_at: null };
@@ -89,8 +85,12 @@ async function queueCampaign(
   return { success: true as const, campaign: row };
 }
 
-async function askToSend(context: Context, campaign: Campaign, checked?: Preflight): Promise<Present> {
-  const present = await presentState(context, campaign);
+async function askToSend(
+  context: Context,
+  campaign: Campaign,
+  { checked, fingerprint }: { checked?: Preflight; fingerprint: string | undefined },
+): Promise<Present> {
+  const present = await presentState(context, campaign, fingerprint);
   const sentences = async () =>
     sendingWords(context, campaign, checked ?? (await preflight(context, campaign)));
   context.ask?.(questionOf(context, campaign, present, sentences));

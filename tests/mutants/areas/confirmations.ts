@@ -45,8 +45,8 @@ export const confirmations: Area = {
       ["before[name]?.hash === fields[name]?.hash ? []", "true ? []"],
       ["[...new Set([...Object.keys(before), ...Object.keys(fields)])]", "Object.keys(fields)"],
     ],
-    "tools/campaigns/approval/approve.ts": [
-      ["if (changes.length === 0) return false;", "return false;"],
+    "tools/campaigns/approval/approve.ts": [["if (changes.length === 0) return false;", "return false;"]],
+    "tools/campaigns/approval/prints.ts": [
       ['body_text: "the text",\n', ""],
       ['exclude_segment_ids: "the segments that are left out",\n', ""],
       [

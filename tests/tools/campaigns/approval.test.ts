@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { raw } from "#db/sql.ts";
 import { changesSince } from "#tools/approvals/approval.ts";
-import { APPROVED_COLUMNS } from "#tools/campaigns/approval/approve.ts";
+import { APPROVED_COLUMNS } from "#tools/campaigns/approval/prints.ts";
 import campaigns from "#tools/campaigns/campaigns.table.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { DEFAULT_THEME } from "#tools/themes/theme.ts";
@@ -161,6 +161,49 @@ describe("a scheduled campaign that an agent sends now", () => {
     await fire(id);
     const { data } = await agent("resume_campaign", { campaignId: id });
     expect(data.message).toContain('The campaign "Weekend" by email now.');
+  });
+});
+
+describe("a check whose fingerprint is given", () => {
+  const check = async () => {
+    const made = await approved();
+    await scenario.call("unschedule_campaign", { campaignId: made.id, propertyId: scenario.id });
+    const { fingerprint } = await scenario.preflight(made.id);
+    const scheduled_at = new Date(Date.now() + 86_400_000).toISOString();
+    const input = { campaign_id: made.id, segment_id: made.gold, scheduled_at, fingerprint };
+    return { ...made, schedule: () => scenario.call("schedule_campaign", input) };
+  };
+  const join = (name: string) => scenario.player({ email: `${name}@example.com`, tier: "Gold" });
+
+  test("stands while the audience grows by no more than the property allows, and its number is approved", async () => {
+    const { id, schedule } = await check();
+    await join("new1");
+    await schedule();
+    expect((await scenario.get(id)).approved.count).toBe(4);
+    await join("new2");
+    await fire(id);
+    expect((await scenario.get(id)).status_reason).toContain("grown from 4 to 6 players");
+  });
+
+  test("is refused for an audience that has grown further", async () => {
+    const { id, schedule } = await check();
+    await join("new1");
+    await join("new2");
+    await expect(schedule()).rejects.toThrow("an audience which has grown from 4 to 6 players since");
+    expect(await scenario.get(id)).toMatchObject({ status: "draft" });
+  });
+
+  test("is refused for a campaign that would fail at its hour", async () => {
+    const { id, schedule } = await check();
+    await scenario.call("update_campaign", { id, template_id: null });
+    const { fingerprint } = await scenario.preflight(id);
+    await expect(schedule()).rejects.toThrow("has changed since");
+    const scheduled_at = new Date(Date.now() + 86_400_000).toISOString();
+    const input = { campaign_id: id, segment_id: null, scheduled_at };
+    await expect(scenario.call("schedule_campaign", { ...input, fingerprint })).rejects.toThrow("subject");
+    expect((await scenario.call("schedule_campaign", input)).warnings).toContainEqual(
+      expect.stringContaining("subject"),
+    );
   });
 });
 
@@ -591,6 +634,23 @@ describe("an agent that tries everything", () => {
     const twin = await scenario.call("create_player", { tier: "Gold", first_name: "fay" });
     const { data } = await agent("merge_players", { playerId: twin.id, duplicateId: fay });
     expect(data.message).toMatch(/adds the player ".+" to those who get the campaign "Weekend"/);
+  });
+
+  test("is asked again where a list has other players since the question, and as many", async () => {
+    const { id, gold, vips } = await approved();
+    await scenario.call("unschedule_campaign", { campaignId: id, propertyId: scenario.id });
+    const [one, other] = ["in", "out"].map((name) => ({ email: `${name}@example.com`, tier: "Gold" }));
+    const member = { segment_id: vips, player_id: await scenario.player(one!) };
+    const { id: listed } = await scenario.call("create_segment_member", member);
+    const player_id = await scenario.player(other!);
+    const scheduled_at = new Date(Date.now() + 86_400_000).toISOString();
+    const input = { campaign_id: id, segment_id: gold, scheduled_at };
+    const { confirm_token } = (await agent("schedule_campaign", input)).data;
+    await agent("delete_segment_member", { id: listed });
+    await agent("create_segment_member", { segment_id: vips, player_id });
+    const again = await agent("schedule_campaign", { ...input, confirm_token });
+    expect(again.data).toMatchObject({ confirmation_required: true });
+    expect(again.data.message).toContain("It has changed since that preview.");
   });
 
   test("is asked about a segment that stands behind the campaign's own", async () => {

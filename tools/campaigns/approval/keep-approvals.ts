@@ -1,15 +1,8 @@
 import type { Context } from "#runtime/operation/context.ts";
 import { changesSince } from "#tools/approvals/approval.ts";
 import { type Campaign, findCampaign } from "#tools/campaigns/campaign/campaign.ts";
-import {
-  approving,
-  CARRIER,
-  campaignPrints,
-  presentState,
-  questionOf,
-  segmentKey,
-  templateKey,
-} from "./approve.ts";
+import { approving, presentState, questionOf } from "./approve.ts";
+import { CARRIER, campaignPrints, segmentKey, templateKey } from "./prints.ts";
 import { changeWords } from "./words.ts";
 
 /**

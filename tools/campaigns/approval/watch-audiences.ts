@@ -2,31 +2,38 @@ import { adHoc, type Fragment, join, sql as part, raw } from "#db/sql.ts";
 import { isUuid } from "#db/text.ts";
 import { Fault } from "#runtime/faults.ts";
 import { storedNames } from "#runtime/operation/columns.ts";
-import type { Context } from "#runtime/operation/context.ts";
+import { type Context, UNBOUNDED } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import { columns } from "#tools/campaigns/campaign/columns.ts";
 import { audienceSql } from "#tools/campaigns/planning/audience.ts";
 import { gateReasons } from "#tools/compliance/gate.ts";
 import { isAsked } from "#tools/enrollments/ask.ts";
 import { playerWords } from "#tools/people/words.ts";
+import { countsPeople } from "./approve.ts";
+import { segmentKey } from "./prints.ts";
 
 /** The most players that a question names. */
 const MOST_NAMED = 5;
 
 /**
  * Asks before an agent's call makes players ones who get a campaign that was approved without them, and that has not
- * started. The confirmation approves them too. Data of other callers are growth, which the approval bounds.
+ * started, or before it changes a list that one was approved with. The confirmation approves the joining players too.
+ * Data of other callers are growth, which the approval bounds.
  */
 export async function watchAudiences(
   context: Context,
   ids: string[],
 ): Promise<(ids: string[]) => Promise<void>> {
-  const waiting = isAsked(context.call) ? await audiencesOf(context, await approvedCampaigns(context)) : [];
-  if (waiting.length === 0) return async () => {};
-  const listed = await playersListed(context, ids);
-  const before = await standingOf(context, waiting, [...ids, ...listed]);
+  if (!countsPeople(context.call)) return async () => {};
+  const campaigns = await waitingCampaigns(context);
+  const waiting = isAsked(context.call) ? await audiencesOf(context, campaigns) : [];
+  const left = await entriesAmong(context, ids);
+  const playersOf = (known: string[]) => [...known, ...left.map(({ player_id }) => player_id)];
+  const before = await standingOf(context, waiting, playersOf(ids));
   return async (changed) => {
-    const after = await standingOf(context, waiting, [...changed, ...listed]);
+    const entries = [...left, ...(await entriesAmong(context, changed))];
+    await askAboutLists(context, [...new Set(entries.map(({ segment_id }) => segment_id))]);
+    const after = await standingOf(context, waiting, playersOf(changed));
     for (const { campaign } of waiting) {
       const joined = newIn(after.recipients, before.recipients, campaign.id);
       if (joined.length > 0) askAboutJoining(context, campaign, joined);
@@ -35,12 +42,34 @@ export async function watchAudiences(
   };
 }
 
-/** The players whom these entries put on lists. */
-async function playersListed({ sql, property }: Context, ids: string[]): Promise<string[]> {
-  const rows = await sql<{ player_id: string }[]>`
-    select player_id from segment_members
-    where property_id = ${property.id} and id = any(${ids.filter(isUuid)}::uuid[])`;
-  return rows.map(({ player_id }) => player_id);
+/** The entries of lists among the records with these ids. */
+async function entriesAmong(
+  { sql, property }: Context,
+  ids: string[],
+): Promise<{ segment_id: string; player_id: string }[]> {
+  const known = ids.filter(isUuid);
+  if (known.length === 0) return [];
+  return sql<{ segment_id: string; player_id: string }[]>`
+    select segment_id, player_id from segment_members
+    where property_id = ${property.id} and id = any(${known}::uuid[])`;
+}
+
+/** Asks about changes of lists that campaigns were approved with which are still to be sent. */
+export async function askAboutLists(context: Context, segmentIds: string[]): Promise<void> {
+  const { sql, property, call, ask } = context;
+  if (segmentIds.length === 0 || !countsPeople(call)) return;
+  const lists = await sql<{ id: string; name: string }[]>`
+    select id, name from segments where property_id = ${property.id} and id = any(${segmentIds}::uuid[]) order by id`;
+  for (const { name, approved, approved_state } of await waitingCampaigns(context)) {
+    for (const list of lists) {
+      if (!approved_state?.audience?.[segmentKey(list.id)]) continue;
+      const count = approved?.count ?? null;
+      const shown = count === null ? "" : ` It was approved for ${count} players.`;
+      const sentence = `This changes the list ${JSON.stringify(list.name)}, and with it who gets the campaign ${JSON.stringify(name)}.${shown}`;
+      // Which of its players are others is not counted.
+      ask?.({ sentences: () => [sentence], reach: UNBOUNDED });
+    }
+  }
 }
 
 const newIn = (after: ByCampaign, before: ByCampaign, campaignId: string) =>
@@ -55,12 +84,8 @@ async function approveMore({ sql, property, call }: Context, { id }: Campaign, m
     where property_id = ${property.id} and id = ${id} and approved ->> 'count' is not null`;
 }
 
-/** The names of the campaigns that were approved and have not started. */
-export async function waitingCampaigns(context: Context): Promise<string[]> {
-  return (await approvedCampaigns(context)).map(({ name }) => name);
-}
-
-function approvedCampaigns({ sql, property }: Context): Promise<Campaign[]> {
+/** The campaigns that were approved and have not started. */
+export function waitingCampaigns({ sql, property }: Context): Promise<Campaign[]> {
   return sql<Campaign[]>`
     select ${storedNames(columns)} from campaigns
     where property_id = ${property.id} and deleted_at is null and approved_state is not null and started_at is null
