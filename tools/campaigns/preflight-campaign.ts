@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
 import { fingerprintOf } from "#tools/approvals/approval.ts";
-import { shownState, stateOf } from "./approval/approve.ts";
+import { askAbout, shownState } from "./approval/approve.ts";
 import { sendingWords } from "./approval/words.ts";
 import { findCampaign, sentNow } from "./campaign/campaign.ts";
 import { isSendable, Preflight, preflight } from "./preflight/preflight.ts";
@@ -38,8 +38,7 @@ export default tool({
     const checked = await preflight(context, campaign, COUNT_FOR_MS);
     const shown = await shownState(context, campaign);
     if (context.ask && context.call.transport === "mcp" && isSendable(checked)) {
-      const state = stateOf(campaign, shown);
-      context.ask({ state, sentences: () => sendingWords(context, campaign, checked) });
+      askAbout(context, campaign, shown, { sentences: () => sendingWords(context, campaign, checked) });
     }
     // The MCP answer adds the token.
     return { ...checked, fingerprint: fingerprintOf(campaign, shown), confirm_token: null };

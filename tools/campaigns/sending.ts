@@ -5,10 +5,10 @@ import type { Context } from "#runtime/operation/context.ts";
 import { fingerprintInput } from "#tools/approvals/approval.ts";
 import {
   approving,
+  askAbout,
   CONFIRMED_DEADLINE_MS,
   type Present,
   presentState,
-  questionOf,
 } from "./approval/approve.ts";
 import { sendingWords } from "./approval/words.ts";
 import {
@@ -93,8 +93,7 @@ async function askToSend(
   const present = await presentState(context, campaign, fingerprint);
   const sentences = async () =>
     sendingWords(context, campaign, checked ?? (await preflight(context, campaign)));
-  context.ask?.(questionOf(context, campaign, present, sentences));
-  return present;
+  return askAbout(context, campaign, present, { sentences });
 }
 
 const OPERATIONS: Record<SendingChannel, string> = {

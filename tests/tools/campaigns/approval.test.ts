@@ -164,6 +164,32 @@ describe("a scheduled campaign that an agent sends now", () => {
   });
 });
 
+describe("the audience of a question that is confirmed", () => {
+  const asked = async (joining: number) => {
+    const made = await approved();
+    const input = { campaignId: made.id };
+    const { confirm_token } = (await agent("send_campaign", input)).data;
+    for (let index = 0; index < joining; index += 1) {
+      await scenario.player({ email: `new${index}@example.com`, tier: "Gold" });
+    }
+    return { ...made, ...(await agent("send_campaign", { ...input, confirm_token })) };
+  };
+
+  test("may have grown by as much as the property allows, and the number that was shown is approved", async () => {
+    const { id, data } = await asked(1);
+    expect(data).toMatchObject({ success: true });
+    expect((await scenario.get(id)).approved.count).toBe(4);
+    await scenario.work();
+    expect(await scenario.tally(id)).toEqual({ sent: 5 });
+  });
+
+  test("is asked about again where it has grown further", async () => {
+    const { data } = await asked(2);
+    expect(data).toMatchObject({ confirmation_required: true });
+    expect(data.message).toContain("It would reach 6 of 6 players.");
+  });
+});
+
 describe("a check whose fingerprint is given", () => {
   const check = async () => {
     const made = await approved();

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-const SEQUENCES = isFull ? 1_000 : 8;
+const SEQUENCES = isFull ? 1_000 : 6;
 const MOST_ACTS = isFull ? 40 : 24;
 
 test(
@@ -27,5 +27,5 @@ test(
       { numRuns: SEQUENCES, seed: 3 },
     );
   },
-  isFull ? 7_200_000 : 60_000,
+  isFull ? 7_200_000 : 120_000,
 );

@@ -63,24 +63,25 @@ function nullIfRefused(error: unknown): null {
   return null;
 }
 
-/** The subject of a confirmation of this state. */
-export function stateOf({ id }: Pick<Campaign, "id">, present: Present): string {
-  return canonicalHash({ id, ...present }).toString("hex");
-}
-
-/** The question about a state that reaches people, to whom the words are told. */
-export function questionOf(
+/**
+ * Asks about a state that reaches people, to whom the words are told. Answers it with the number that the person who
+ * has confirmed it was shown: the audience may have grown since.
+ */
+export function askAbout(
   context: Context,
   campaign: Campaign,
   present: Present,
-  sentences: Question["sentences"],
-): Question {
-  return {
-    state: stateOf(campaign, present),
-    facts: () => ({ ...factsOf(present.prints), ...present.lists }),
+  { sentences, isWeighed = true }: Pick<Question, "sentences"> & { isWeighed?: boolean },
+): Present {
+  const { prints, lists, count } = present;
+  const shown = context.ask?.({
+    state: canonicalHash({ id: campaign.id, prints, lists }).toString("hex"),
+    facts: () => ({ ...factsOf(prints), ...lists }),
     sentences,
-    reach: reachOf(context, campaign, present.count),
-  };
+    audience: count,
+    ...(isWeighed && { reach: reachOf(context, campaign, count) }),
+  });
+  return { ...present, count: shown ?? count };
 }
 
 /** The reach of sending a campaign to `audience` players, or once it has started to those whose messages wait. */
@@ -88,7 +89,6 @@ function reachOf(context: Context, campaign: Campaign, audience: number | null):
   const players = async () =>
     campaign.started_at === null ? audience : await countPending(context, campaign.id);
   return {
-    audience,
     players,
     cost: async () => {
       const messages = await players();

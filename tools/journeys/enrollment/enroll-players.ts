@@ -63,7 +63,8 @@ export default tool({
         "the journey's version": `${wayIn.journeyId} ${wayIn.version}`,
         ...(segmentId && (await factsBehind(context, segmentId))),
       }),
-      reach: { players: () => entries.entered, cost: () => null, audience: entries.entered },
+      audience: entries.entered,
+      reach: { players: () => entries.entered, cost: () => null },
     });
     context.audit({ entity: "journeys", entityId: journeyId });
     return { success: true as const, ...entries };
