@@ -2,7 +2,7 @@ import type { Sql } from "#db/database.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { AskedQuestion, Call, Question, Reach } from "#runtime/operation/context.ts";
 import { mayAsk } from "#runtime/operation/operation.ts";
-import type { Property } from "#runtime/operation/property.ts";
+import { hasOutgrown, type Property } from "#runtime/operation/property.ts";
 import { oneLine } from "#runtime/visible-text.ts";
 import { canonicalHash } from "./audit.ts";
 import type { Outcome } from "./service.ts";
@@ -117,7 +117,7 @@ function exceeding(most: number | null, amount: number | null, used: number, wor
 }
 
 /** The handler's questions, in words where somebody reads them. Throws where an agent has confirmed another state. */
-export async function askedBy({ operation, call, effects }: Running): Promise<Outcome["asked"]> {
+export async function askedBy({ operation, call, effects, property }: Running): Promise<Outcome["asked"]> {
   const { questions, confirmed } = effects;
   const isTold = call.mustAsk === true || (call.transport === "mcp" && operation.effect === "read");
   if (!isTold && confirmed === undefined) return undefined;
@@ -126,11 +126,35 @@ export async function askedBy({ operation, call, effects }: Running): Promise<Ou
     const said = isTold || state === undefined ? (await sentences()).map(oneLine) : [];
     told.push({ state: state ?? said.join("\n"), sentences: said });
   }
-  const state = canonicalHash(told.map((one) => one.state)).toString("hex");
-  if (confirmed !== undefined && confirmed !== (told.length > 0 ? state : null)) {
+  const subject = canonicalHash(told.map((one) => one.state)).toString("hex");
+  const audiences = questions.map(({ audience }) => audience ?? null);
+  const state = [subject, ...audiences].join(" ");
+  if (confirmed !== undefined && !isConfirmed(property, confirmed, questions.length > 0 ? state : null)) {
     throw new Fault("precondition_failed", { message: "It has changed since that preview." });
   }
   return told.length > 0 ? { state, sentences: told.flatMap(({ sentences }) => sentences) } : undefined;
+}
+
+/** Whether the present state is the one that a person has agreed to, with no audience that has outgrown it. */
+function isConfirmed(property: Property | null, confirmed: string | null, present: string | null): boolean {
+  if (confirmed === null || present === null) return confirmed === present;
+  const [subject] = present.split(" ");
+  const [before, now] = [audiencesIn(confirmed), audiencesIn(present)];
+  return (
+    confirmed.split(" ")[0] === subject &&
+    before.length === now.length &&
+    before.every((shown, index) => {
+      const players = now[index]!;
+      if (shown === null || players === null) return shown === players;
+      return property !== null && !hasOutgrown(property, shown, players);
+    })
+  );
+}
+
+/** The audiences that a preview has shown, by the number of its question. */
+export function audiencesIn(state: string | null | undefined): (number | null)[] {
+  const [, ...audiences] = state?.split(" ") ?? [];
+  return audiences.map((audience) => (audience === "" ? null : Number(audience)));
 }
 
 /** Whether nobody may see the result before it counts. */
@@ -147,7 +171,7 @@ export async function proposedQuestions(
   for (const question of questions) {
     const said = (await question.sentences()).map(oneLine);
     sentences.push(...said);
-    asked.push({ facts: await factsOf(question, said), audience: question.reach?.audience ?? null });
+    asked.push({ facts: await factsOf(question, said), audience: question.audience ?? null });
   }
   return { asked, sentences };
 }

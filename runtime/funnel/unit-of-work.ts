@@ -12,7 +12,7 @@ import { claimKey } from "./idempotency.ts";
 import { endpointsOf } from "./outbox.ts";
 import { propose } from "./propose.ts";
 import { isRecorded, recordRefusal, refusalOf } from "./replay.ts";
-import { askedBy, conceals, isWeighed, weigh } from "./review.ts";
+import { askedBy, audiencesIn, conceals, isWeighed, weigh } from "./review.ts";
 import type { Outcome } from "./service.ts";
 import {
   doesNoMore,
@@ -169,7 +169,7 @@ function contextOf(running: Running): Context {
     goOn: (cursor) => {
       effects.nextCursor = cursor;
     },
-    ask: (question) => void effects.questions.push(question),
+    ask: (question) => audiencesIn(effects.confirmed)[effects.questions.push(question) - 1] ?? null,
     counted: (total) => {
       effects.total = total;
     },

@@ -123,6 +123,8 @@ export interface Question {
    * are the same, and the changed ones are named. Default: the state.
    */
   facts?(): Promise<Record<string, string>> | Record<string, string>;
+  /** Players of an audience as shown. An agreement holds while it grows by no more than the property allows. */
+  audience?: number | null;
   /** The result is a draw: a preview does not show it. */
   conceals?: true;
   /** The reach of an action that reaches people. An operation of the effect `contact` without it has no known reach. */
@@ -133,8 +135,6 @@ export interface Question {
 export interface Reach {
   players(): Promise<number | null> | number | null;
   cost(): Promise<number | null> | number | null;
-  /** Players of an audience as shown. An approval holds while it grows by no more than the property allows. */
-  audience?: number | null;
 }
 
 /** The reach of what lets people in from now on. */
@@ -202,8 +202,11 @@ export interface Context {
     row: Row,
     options?: { locks?: boolean; isStale?(error: unknown): boolean },
   ): void;
-  /** Asks a person to agree first, where an agent calls. Any other call goes on. */
-  ask?(question: Question): void;
+  /**
+   * Asks a person to agree first, where an agent calls. Any other call goes on. Answers the audience that the confirmed
+   * preview has shown with this question; null without one.
+   */
+  ask?(question: Question): number | null;
   /** Runs a proposed call in this transaction, as this call's actor. Only for operations that decide on proposals. */
   carryOut?(proposed: ProposedCall): Promise<CarriedOut>;
   /** The same, rolled back. `look` reads what the call would leave behind. */
@@ -230,8 +233,3 @@ export interface Context {
 
 /** The tenant of a call and its transaction: all that most statements need. */
 export type Tenant = Pick<Context, "sql" | "property">;
-
-/** Whether somebody is shown the numbers of the call: the agent, or a person who may have to approve it. */
-export function countsPeople({ transport, review }: Call): boolean {
-  return transport === "mcp" || review !== undefined;
-}

@@ -2,7 +2,9 @@ import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
 import { canonicalHash } from "#runtime/funnel/audit.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
-import type { Context } from "#runtime/operation/context.ts";
+import type { Context, Tenant } from "#runtime/operation/context.ts";
+import { hasOutgrown, type Property } from "#runtime/operation/property.ts";
+import type { Audience } from "#tools/segments/rules/compile.ts";
 
 /** The parts of what people approve. */
 export const PARTS = ["content", "audience", "channel", "time", "flags", "provider", "variants"] as const;
@@ -64,6 +66,35 @@ export function factsOf(prints: Prints): Record<string, string> {
   return Object.fromEntries(fields.map(({ words, hash }) => [words, hash]));
 }
 
+/** The hashes of segments' rules, as a proposal keeps them. */
+export function rulesFacts(segments: readonly Audience[]): Record<string, string> {
+  const facts = segments.map(({ id: _, name, ...rules }) => [
+    `the rules of the segment ${JSON.stringify(name)}`,
+    canonicalHash(rules).toString("hex"),
+  ]);
+  return Object.fromEntries(facts);
+}
+
+/** Hashes of the players of lists, by the words that name each list. */
+export type Lists = Readonly<Record<string, string>>;
+
+/** The hashes of the players of lists. A list can get other players meanwhile, and as many. */
+export async function listFacts(
+  { sql, property }: Tenant,
+  segments: readonly Audience[],
+): Promise<Record<string, string>> {
+  const facts: Record<string, string> = {};
+  for (const { id, name, type } of segments) {
+    if (type !== "static") continue;
+    const [row] = await sql<{ hash: string }[]>`
+      select encode(sha256(convert_to(coalesce(string_agg(player_id::text, ',' order by player_id), ''), 'UTF8')), 'hex')
+        as hash
+      from segment_members where property_id = ${property.id} and segment_id = ${id}`;
+    facts[`the players of the list ${JSON.stringify(name)}`] = row!.hash;
+  }
+  return facts;
+}
+
 /** The approval that this call gives. */
 export function approvalOf(
   { call, now }: Pick<Context, "call" | "now">,
@@ -88,28 +119,43 @@ export const fingerprintInput = z
     "From preflight_campaign: refused where the message, the audience or the provider is another one by now",
   );
 
-type Lists = Readonly<Record<string, string>>;
-
-/**
- * The fingerprint of all that a campaign sends, with the players of its lists. Its hour is left out: scheduling sets it
- * after the check.
- */
-export function fingerprintOf(
-  { id }: { id: string },
-  { time: _, flags = {}, ...prints }: Prints,
-  lists: Lists,
-): string {
-  const { clock: __, ...rules } = flags;
-  return canonicalHash({ id, ...prints, flags: rules, lists }).toString("hex");
+interface Shown {
+  prints: Prints;
+  lists: Lists;
+  /** Players of the audience. */
+  count: number | null;
 }
 
-/** Throws `conflict` unless the campaign is the one that was checked. */
+/**
+ * The fingerprint of all that a campaign sends, with the players of its lists, and behind it their number. The hour is
+ * left out: scheduling sets it after the check.
+ */
+export function fingerprintOf({ id }: { id: string }, { prints, lists, count }: Shown): string {
+  const { time: _, flags = {}, ...parts } = prints;
+  const { clock: __, ...rules } = flags;
+  const hash = canonicalHash({ id, ...parts, flags: rules, lists }).toString("hex");
+  return `${hash}-${count ?? ""}`;
+}
+
+/** Answers the number that was shown with the fingerprint. Throws `conflict` unless the campaign is the checked one. */
 export function checkFingerprint(
+  property: Property,
   record: { id: string },
-  { prints, lists }: { prints: Prints; lists: Lists },
+  present: Shown,
   checked: string,
-): void {
-  if (checked === fingerprintOf(record, prints, lists)) return;
-  const message = "is not that of the campaign, which has changed since; preflight_campaign checks it again";
-  throw new Fault("conflict", { message, details: [{ field: "fingerprint", message }] });
+): number | null {
+  const [hash, shown] = checked.split("-");
+  const [now] = fingerprintOf(record, present).split("-");
+  const { count } = present;
+  const approved = shown && count !== null ? Number(shown) : null;
+  if (hash !== now) throw changed("is not that of the campaign, which has changed since");
+  if (approved !== null && hasOutgrown(property, approved, count!)) {
+    throw changed(`is that of an audience which has grown from ${approved} to ${count} players since`);
+  }
+  return approved;
+}
+
+function changed(why: string): Fault {
+  const message = `${why}; preflight_campaign checks it again`;
+  return new Fault("conflict", { message, details: [{ field: "fingerprint", message }] });
 }

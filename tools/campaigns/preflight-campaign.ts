@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
 import { fingerprintOf } from "#tools/approvals/approval.ts";
-import { campaignPrints, listsOf, presentState, stateOf } from "./approval/approve.ts";
+import { askAbout, shownState } from "./approval/approve.ts";
 import { sendingWords } from "./approval/words.ts";
-import { findCampaign } from "./campaign/campaign.ts";
+import { findCampaign, sentNow } from "./campaign/campaign.ts";
 import { isSendable, Preflight, preflight } from "./preflight/preflight.ts";
 
 // Counting is linear in the audience: a million players take some seconds, longer on a busy machine.
@@ -34,15 +34,13 @@ export default tool({
   heavy: true,
   deadline: DEADLINE_MS,
   async handler(context, { campaignId }) {
-    const campaign = await findCampaign(context, campaignId);
+    const campaign = sentNow(await findCampaign(context, campaignId));
     const checked = await preflight(context, campaign, COUNT_FOR_MS);
+    const shown = await shownState(context, campaign);
     if (context.ask && context.call.transport === "mcp" && isSendable(checked)) {
-      const state = stateOf(campaign, await presentState(context, campaign));
-      context.ask({ state, sentences: () => sendingWords(context, campaign, checked) });
+      askAbout(context, campaign, shown, { sentences: () => sendingWords(context, campaign, checked) });
     }
-    const prints = await campaignPrints(context, campaign);
-    const fingerprint = fingerprintOf(campaign, prints, await listsOf(context, campaign));
     // The MCP answer adds the token.
-    return { ...checked, fingerprint, confirm_token: null };
+    return { ...checked, fingerprint: fingerprintOf(campaign, shown), confirm_token: null };
   },
 });

@@ -3,10 +3,10 @@ import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import {
   approving,
+  askAbout,
   CONFIRMED_DEADLINE_MS,
   countPending,
   presentState,
-  questionOf,
 } from "./approval/approve.ts";
 import { resumingWords } from "./approval/words.ts";
 import { type Campaign, CampaignView, changeStatus, lockFor } from "./campaign/campaign.ts";
@@ -39,10 +39,10 @@ export default tool({
     const pause = await lockPause(context, "shared");
     const paused = await lockFor(context, campaignId, "resume");
     refusePaused(pause);
-    const present = await presentState(context, paused);
     const ahead = dry_run ? await outlook(context, paused) : {};
-    const words = () => resumingWords(context, paused, ahead);
-    context.ask?.(questionOf(context, paused, present, words));
+    const present = askAbout(context, paused, await presentState(context, paused), {
+      sentences: () => resumingWords(context, paused, ahead),
+    });
     const approved = approving(context, paused, present);
     const campaign = await changeStatus(context, campaignId, "resume", approved);
     context.enqueue(planCampaign, { campaignId }, { dedupe: campaignId });

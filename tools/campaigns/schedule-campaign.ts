@@ -5,14 +5,14 @@ import { invalid, one } from "#runtime/faults.ts";
 import { localTime } from "#runtime/operation/columns.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
-import { checkFingerprint, fingerprintInput } from "#tools/approvals/approval.ts";
-import { approving, CONFIRMED_DEADLINE_MS, listsOf, presentState, questionOf } from "./approval/approve.ts";
+import { fingerprintInput } from "#tools/approvals/approval.ts";
+import { approving, askAbout, CONFIRMED_DEADLINE_MS, presentState } from "./approval/approve.ts";
 import { sendingWords } from "./approval/words.ts";
 import { type Campaign, CampaignView, changeStatus, findCampaign, lockFor } from "./campaign/campaign.ts";
 import fireCampaign from "./fire-campaign.job.ts";
 import { audienceSql, hasAudience } from "./planning/audience.ts";
 import { Preflight, preflight } from "./preflight/preflight.ts";
-import { checkReadiness } from "./preflight/readiness.ts";
+import { checkReadiness, notReady } from "./preflight/readiness.ts";
 
 export default tool({
   name: "schedule_campaign",
@@ -59,16 +59,17 @@ export default tool({
     await sql`
       update campaigns set ${assignments(times)} where property_id = ${property.id} and id = ${campaign_id}`;
     const timed = await findCampaign(context, campaign_id);
-    const present = await presentState(context, timed);
-    if (fingerprint !== undefined) {
-      checkFingerprint(timed, { ...present, lists: await listsOf(context, timed) }, fingerprint);
-    }
+    const now = await presentState(context, timed, fingerprint);
+    const { problems } = await checkReadiness(context, scheduled);
+    // Nobody is shown, or has checked, a campaign for their approval that would fail at its hour.
+    const isShown = context.call.transport === "mcp" || fingerprint !== undefined;
+    if (isShown && problems.length > 0) throw notReady(problems);
     const checked = dry_run ? await preflight(context, scheduled) : undefined;
-    const words = async () => sendingWords(context, timed, checked ?? (await preflight(context, scheduled)));
-    context.ask?.(questionOf(context, timed, present, words));
+    const sentences = async () =>
+      sendingWords(context, timed, checked ?? (await preflight(context, scheduled)));
+    const present = askAbout(context, timed, now, { sentences });
     const row = await changeStatus(context, campaign_id, "schedule", approving(context, timed, present));
     context.enqueue(fireCampaign, { campaignId: campaign_id }, { runAt: fires_at ?? scheduled_at });
-    const { problems } = await checkReadiness(context, scheduled);
     return {
       success: true as const,
       campaign: row,

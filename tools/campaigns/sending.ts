@@ -2,14 +2,13 @@ import { z } from "zod";
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import { type Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { checkFingerprint, fingerprintInput } from "#tools/approvals/approval.ts";
+import { fingerprintInput } from "#tools/approvals/approval.ts";
 import {
   approving,
+  askAbout,
   CONFIRMED_DEADLINE_MS,
-  listsOf,
   type Present,
   presentState,
-  questionOf,
 } from "./approval/approve.ts";
 import { sendingWords } from "./approval/words.ts";
 import {
@@ -20,6 +19,7 @@ import {
   findCampaign,
   lockTemplates,
   sendingChannel,
+  sentNow,
 } from "./campaign/campaign.ts";
 import { lockPause, refusePaused } from "./campaign/property-pause.ts";
 import planCampaign from "./plan-campaign.job.ts";
@@ -65,34 +65,35 @@ async function queueCampaign(
 ) {
   // Before the campaign, as a pause of all sending locks them.
   const pause = dry_run ? null : await lockPause(context, "shared");
-  const campaign = await findCampaign(context, campaignId, { lock: !dry_run });
+  const campaign = sentNow(await findCampaign(context, campaignId, { lock: !dry_run }));
   if (!channels.includes(sendingChannel(campaign))) throw wrongChannel(campaign, channels);
   if (dry_run) {
     const checked = await preflight(context, campaign);
-    if (isSendable(checked)) await askToSend(context, campaign, checked);
+    if (isSendable(checked)) await askToSend(context, campaign, { checked, fingerprint });
     return { success: true as const, preflight: checked };
   }
   checkStatus(campaign, "send");
   refusePaused(pause);
   await lockTemplates(context, campaign);
-  const present = await askToSend(context, campaign);
-  if (fingerprint !== undefined) {
-    checkFingerprint(campaign, { ...present, lists: await listsOf(context, campaign) }, fingerprint);
-  }
+  const present = await askToSend(context, campaign, { fingerprint });
   const { problems } = await checkReadiness(context, campaign);
   if (problems.length > 0) throw notReady(problems);
-  const values = { finished_at: null, fires_at: null, ...approving(context, campaign, present) };
+  const times = { finished_at: null, scheduled_at: null, fires_at: null };
+  const values = { ...times, ...approving(context, campaign, present) };
   const row = await changeStatus(context, campaignId, "send", values);
   context.enqueue(planCampaign, { campaignId }, { dedupe: campaignId });
   return { success: true as const, campaign: row };
 }
 
-async function askToSend(context: Context, campaign: Campaign, checked?: Preflight): Promise<Present> {
-  const present = await presentState(context, campaign);
+async function askToSend(
+  context: Context,
+  campaign: Campaign,
+  { checked, fingerprint }: { checked?: Preflight; fingerprint: string | undefined },
+): Promise<Present> {
+  const present = await presentState(context, campaign, fingerprint);
   const sentences = async () =>
     sendingWords(context, campaign, checked ?? (await preflight(context, campaign)));
-  context.ask?.(questionOf(context, campaign, present, sentences));
-  return present;
+  return askAbout(context, campaign, present, { sentences });
 }
 
 const OPERATIONS: Record<SendingChannel, string> = {

@@ -8,12 +8,11 @@ import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { insert } from "#runtime/operation/rows.ts";
 import type { Row } from "#runtime/operation/table.ts";
-import { waitingCampaigns } from "#tools/campaigns/approval/watch-audiences.ts";
+import { askAboutLists, waitingCampaigns } from "#tools/campaigns/approval/watch-audiences.ts";
 import { customFields } from "#tools/custom-fields/values.ts";
 import { askBeforeImport } from "#tools/enrollments/ask.ts";
 import { statusUrl } from "#tools/jobs/async-job.ts";
 import { SHOWN_TEXTS, showsWebAddress } from "#tools/people/shown-texts.ts";
-import { askAboutList } from "#tools/segments/list-in-use.ts";
 import importJobs from "./import-jobs.table.ts";
 import { type ImportParams, ImportPlayers, params } from "./job/import-job.ts";
 import { countOverwritten, type Overwritten, writtenRows } from "./overwritten.ts";
@@ -77,7 +76,7 @@ export default tool({
     if (settings.consent && !settings.dry_run) askAboutConsents(context, settings.consent);
     if (file) await storeFile(context.sql, context.property.id, uploadId, file);
     else await takeUpload(context, uploadId);
-    if (settings.segment_id && !settings.dry_run) await askAboutList(context, settings.segment_id);
+    if (settings.segment_id && !settings.dry_run) await askAboutLists(context, [settings.segment_id]);
     const byAgent = context.call.transport === "mcp" && { by_agent: true };
     const job = await insertJob(context, type, uploadId, { ...settings, ...byAgent });
     context.enqueue(ImportPlayers, { jobId: job.id });
@@ -96,7 +95,7 @@ async function askAbout(
   found: Overwritten | null,
 ): Promise<void> {
   if (found?.players === 0) return;
-  const names = (await waitingCampaigns(context)).map((name) => JSON.stringify(name));
+  const names = (await waitingCampaigns(context)).map(({ name }) => JSON.stringify(name));
   const others = `The values may bring other players into what was approved and waits: ${names.join(", ")}.`;
   const whom = found?.players === 1 ? "1 player who is" : `${found?.players ?? "all its"} players who are`;
   const act = on_conflict === "overwrite" ? "go over those of" : "fill what is blank of";

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { UNBOUNDED } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { update } from "#runtime/operation/rows.ts";
-import { listFacts } from "#tools/approvals/segment-facts.ts";
+import { listFacts } from "#tools/approvals/approval.ts";
 import { lockPause, refusePaused } from "#tools/campaigns/campaign/property-pause.ts";
 import { stepSoon } from "#tools/enrollments/jobs.ts";
 import { Problem } from "./definition/structure.ts";

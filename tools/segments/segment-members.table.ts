@@ -7,7 +7,6 @@ import { createOnly, readable, timestamp } from "#runtime/operation/columns.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import { type Tenants, table } from "#runtime/operation/table.ts";
-import { askAboutList } from "./list-in-use.ts";
 import refreshSegment from "./refresh-segment.job.ts";
 import { audienceOf } from "./rules/references.ts";
 
@@ -42,10 +41,7 @@ export default table({
     await checkPlayer({ sql, property }, input);
     return input;
   },
-  async afterWrite(context, { row }) {
-    const { enqueue } = context;
-    const { segment_id: segmentId } = row;
-    await askAboutList(context, segmentId);
+  async afterWrite({ enqueue }, { row: { segment_id: segmentId } }) {
     enqueue(refreshSegment, { segmentId }, { dedupe: segmentId, runAt: SOON });
   },
 });

@@ -40,6 +40,13 @@ export const confirmations: Area = {
     "runtime/operation/property.ts": [
       ["present > approved * (1 + property.approval_growth_percent / 100)", "false"],
     ],
+    "runtime/funnel/review.ts": [
+      ["return property !== null && !hasOutgrown(property, shown, players);", "return true;"],
+    ],
+    "tools/campaigns/approval/watch-audiences.ts": [
+      ["if (joined.length > 0) askAboutJoining(context, campaign, joined);", ""],
+      ["if (!approved_state?.audience?.[segmentKey(list.id)]) continue;", "continue;"],
+    ],
     "tools/approvals/approval.ts": [
       ['if (approved === null) return ["nobody has approved it"];', "if (approved === null) return [];"],
       ["before[name]?.hash === fields[name]?.hash ? []", "true ? []"],
@@ -47,6 +54,10 @@ export const confirmations: Area = {
     ],
     "tools/campaigns/approval/approve.ts": [
       ["if (changes.length === 0) return false;", "return false;"],
+      ["return { ...present, count: shown ?? count };", "return present;"],
+      ["canonicalHash({ id: campaign.id, prints, lists })", "canonicalHash({ id: campaign.id, prints })"],
+    ],
+    "tools/campaigns/approval/prints.ts": [
       ['body_text: "the text",\n', ""],
       ['exclude_segment_ids: "the segments that are left out",\n', ""],
       [

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { raw } from "#db/sql.ts";
 import { changesSince } from "#tools/approvals/approval.ts";
-import { APPROVED_COLUMNS } from "#tools/campaigns/approval/approve.ts";
+import { APPROVED_COLUMNS } from "#tools/campaigns/approval/prints.ts";
 import campaigns from "#tools/campaigns/campaigns.table.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { DEFAULT_THEME } from "#tools/themes/theme.ts";
@@ -239,6 +239,99 @@ describe("a confirmation", () => {
   });
 });
 
+describe("a scheduled campaign that an agent sends now", () => {
+  test.each(["send_campaign", "preflight_campaign"])(
+    "is shown to go now by %s, and has no other time then",
+    async (name) => {
+      const { id } = await approved();
+      const { data } = await agent(name, { campaignId: id });
+      expect(data.message).toContain('The campaign "Weekend" by email now.');
+      const { confirm_token } = data;
+      const sent = await agent("send_campaign", { campaignId: id, confirm_token });
+      expect(sent.data).toMatchObject({ campaign: { status: "queued", scheduled_at: null } });
+      await scenario.work();
+      expect(await scenario.tally(id)).toEqual({ sent: 4 });
+    },
+  );
+
+  test("is shown to go now after it was held at its time", async () => {
+    const { id } = await approved();
+    await sqlOf(null, "update campaigns set tags = '{x}'", id);
+    await fire(id);
+    const { data } = await agent("resume_campaign", { campaignId: id });
+    expect(data.message).toContain('The campaign "Weekend" by email now.');
+  });
+});
+
+describe("the audience of a question that is confirmed", () => {
+  const asked = async (joining: number) => {
+    const made = await approved();
+    const input = { campaignId: made.id };
+    const { confirm_token } = (await agent("send_campaign", input)).data;
+    for (let index = 0; index < joining; index += 1) {
+      await scenario.player({ email: `new${index}@example.com`, tier: "Gold" });
+    }
+    return { ...made, ...(await agent("send_campaign", { ...input, confirm_token })) };
+  };
+
+  test("may have grown by as much as the property allows, and the number that was shown is approved", async () => {
+    const { id, data } = await asked(1);
+    expect(data).toMatchObject({ success: true });
+    expect((await scenario.get(id)).approved.count).toBe(4);
+    await scenario.work();
+    expect(await scenario.tally(id)).toEqual({ sent: 5 });
+  });
+
+  test("is asked about again where it has grown further", async () => {
+    const { data } = await asked(2);
+    expect(data).toMatchObject({ confirmation_required: true });
+    expect(data.message).toContain("It would reach 6 of 6 players.");
+  });
+});
+
+describe("a check whose fingerprint is given", () => {
+  const check = async () => {
+    const made = await approved();
+    await scenario.call("unschedule_campaign", { campaignId: made.id, propertyId: scenario.id });
+    const { fingerprint } = await scenario.preflight(made.id);
+    const scheduled_at = new Date(Date.now() + 86_400_000).toISOString();
+    const input = { campaign_id: made.id, segment_id: made.gold, scheduled_at, fingerprint };
+    return { ...made, schedule: () => scenario.call("schedule_campaign", input) };
+  };
+  const join = (name: string) => scenario.player({ email: `${name}@example.com`, tier: "Gold" });
+
+  test("stands while the audience grows by no more than the property allows, and its number is approved", async () => {
+    const { id, schedule } = await check();
+    await join("new1");
+    await schedule();
+    expect((await scenario.get(id)).approved.count).toBe(4);
+    await join("new2");
+    await fire(id);
+    expect((await scenario.get(id)).status_reason).toContain("grown from 4 to 6 players");
+  });
+
+  test("is refused for an audience that has grown further", async () => {
+    const { id, schedule } = await check();
+    await join("new1");
+    await join("new2");
+    await expect(schedule()).rejects.toThrow("an audience which has grown from 4 to 6 players since");
+    expect(await scenario.get(id)).toMatchObject({ status: "draft" });
+  });
+
+  test("is refused for a campaign that would fail at its hour", async () => {
+    const { id, schedule } = await check();
+    await scenario.call("update_campaign", { id, template_id: null });
+    const { fingerprint } = await scenario.preflight(id);
+    await expect(schedule()).rejects.toThrow("has changed since");
+    const scheduled_at = new Date(Date.now() + 86_400_000).toISOString();
+    const input = { campaign_id: id, segment_id: null, scheduled_at };
+    await expect(scenario.call("schedule_campaign", { ...input, fingerprint })).rejects.toThrow("subject");
+    expect((await scenario.call("schedule_campaign", input)).warnings).toContainEqual(
+      expect.stringContaining("subject"),
+    );
+  });
+});
+
 describe("an approved campaign goes out", () => {
   test("as it was approved", async () => {
     const { id } = await approved();
@@ -251,6 +344,25 @@ describe("an approved campaign goes out", () => {
     await scenario.player({ email: "new@example.com", tier: "Gold" });
     await fire(id);
     expect(await scenario.tally(id)).toEqual({ sent: 5 });
+  });
+
+  test("with each player whom a person has let an agent add, beside the growth", async () => {
+    const { id, vips } = await approved();
+    const fay = await scenario.player({ email: "fay@example.com", tier: "Gold" });
+    const member = { segment_id: vips, player_id: fay };
+    const { id: listed } = await scenario.call("create_segment_member", member);
+    const gus = await scenario.player({ email: "gus@example.com", tier: "Silver" });
+    for (const [name, input] of [
+      ["delete_segment_member", { id: listed }],
+      ["update_player", { id: gus, tier: "Gold" }],
+    ] as const) {
+      const { confirm_token } = (await agent(name, input)).data;
+      expect((await agent(name, { ...input, confirm_token })).isError, name).toBe(false);
+    }
+    expect((await scenario.get(id)).approved.count).toBe(6);
+    await scenario.player({ email: "new@example.com", tier: "Gold" });
+    await fire(id);
+    expect(await scenario.tally(id)).toEqual({ sent: 7 });
   });
 
   test("with whatever a program has made of it over REST since, which approves that", async () => {
@@ -610,6 +722,16 @@ describe("an agent that tries everything", () => {
     expect((await scenario.call("update_player", { id: fay, tier: "Gold" })).tier).toBe("Gold");
   });
 
+  test("is asked once about a new player without a number, and makes them by the confirmation", async () => {
+    await approved();
+    await scenario.call("update_property", { propertyId: scenario.id, email_consent_mode: "opt_out" });
+    const input = { first_name: "gil", email: "gil@example.com", tier: "Gold" };
+    const { data } = await agent("create_player", input);
+    expect(data.message).toContain('This adds the new player, "gil" to those who get the campaign "Weekend"');
+    const done = await agent("create_player", { ...input, confirm_token: data.confirm_token });
+    expect(done.data).toMatchObject({ first_name: "gil" });
+  });
+
   test("is asked about each campaign that a player joins, whatever its channel, and a merge asks too", async () => {
     await approved();
     for (const [tier, channel] of [
@@ -637,6 +759,23 @@ describe("an agent that tries everything", () => {
     const twin = await scenario.call("create_player", { tier: "Gold", first_name: "fay" });
     const { data } = await agent("merge_players", { playerId: twin.id, duplicateId: fay });
     expect(data.message).toMatch(/adds the player ".+" to those who get the campaign "Weekend"/);
+  });
+
+  test("is asked again where a list has other players since the question, and as many", async () => {
+    const { id, gold, vips } = await approved();
+    await scenario.call("unschedule_campaign", { campaignId: id, propertyId: scenario.id });
+    const [one, other] = ["in", "out"].map((name) => ({ email: `${name}@example.com`, tier: "Gold" }));
+    const member = { segment_id: vips, player_id: await scenario.player(one!) };
+    const { id: listed } = await scenario.call("create_segment_member", member);
+    const player_id = await scenario.player(other!);
+    const scheduled_at = new Date(Date.now() + 86_400_000).toISOString();
+    const input = { campaign_id: id, segment_id: gold, scheduled_at };
+    const { confirm_token } = (await agent("schedule_campaign", input)).data;
+    await agent("delete_segment_member", { id: listed });
+    await agent("create_segment_member", { segment_id: vips, player_id });
+    const again = await agent("schedule_campaign", { ...input, confirm_token });
+    expect(again.data).toMatchObject({ confirmation_required: true });
+    expect(again.data.message).toContain("It has changed since that preview.");
   });
 
   test("is asked about a segment that stands behind the campaign's own", async () => {

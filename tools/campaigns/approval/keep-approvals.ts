@@ -1,15 +1,8 @@
 import type { Context } from "#runtime/operation/context.ts";
 import { changesSince } from "#tools/approvals/approval.ts";
 import { type Campaign, findCampaign } from "#tools/campaigns/campaign/campaign.ts";
-import {
-  approving,
-  CARRIER,
-  campaignPrints,
-  presentState,
-  questionOf,
-  segmentKey,
-  templateKey,
-} from "./approve.ts";
+import { approving, askAbout, presentState } from "./approve.ts";
+import { CARRIER, campaignPrints, segmentKey, templateKey } from "./prints.ts";
 import { changeWords } from "./words.ts";
 
 /**
@@ -40,14 +33,12 @@ async function approvedCampaigns({ sql, property }: Context, ids: string[]): Pro
 }
 
 async function approveAnew(context: Context, campaign: Campaign, changes: string[]): Promise<void> {
-  const { sql, property, ask } = context;
-  const present = await presentState(context, campaign);
-  const { reach, ...question } = questionOf(context, campaign, present, () =>
-    changeWords(context, campaign, changes),
-  );
-  // A proposal keeps its call, and a provider's call has credentials.
-  const isProviders = changes.every((change) => change === CARRIER);
-  ask?.({ ...question, ...(!isProviders && reach && { reach }) });
+  const { sql, property } = context;
+  const present = askAbout(context, campaign, await presentState(context, campaign), {
+    sentences: () => changeWords(context, campaign, changes),
+    // A proposal keeps its call, and a provider's call has credentials.
+    isWeighed: changes.some((change) => change !== CARRIER),
+  });
   const { approved, approved_state } = approving(context, campaign, present);
   // A program that changes the content leaves the number that a person was shown.
   const isSameAudience = campaign.approved?.audience_hash === approved.audience_hash;

@@ -2,43 +2,90 @@ import { adHoc, type Fragment, join, sql as part, raw } from "#db/sql.ts";
 import { isUuid } from "#db/text.ts";
 import { Fault } from "#runtime/faults.ts";
 import { storedNames } from "#runtime/operation/columns.ts";
-import type { Context } from "#runtime/operation/context.ts";
+import { type Context, UNBOUNDED } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import { columns } from "#tools/campaigns/campaign/columns.ts";
 import { audienceSql } from "#tools/campaigns/planning/audience.ts";
 import { gateReasons } from "#tools/compliance/gate.ts";
 import { isAsked } from "#tools/enrollments/ask.ts";
 import { playerWords } from "#tools/people/words.ts";
+import { countsPeople } from "./approve.ts";
+import { segmentKey } from "./prints.ts";
 
 /** The most players that a question names. */
 const MOST_NAMED = 5;
 
 /**
  * Asks before an agent's call makes players ones who get a campaign that was approved without them, and that has not
- * started. Data of other callers are growth, which the approval bounds.
+ * started, or before it changes a list that one was approved with. The confirmation approves the joining players too.
+ * Data of other callers are growth, which the approval bounds.
  */
 export async function watchAudiences(
   context: Context,
   ids: string[],
 ): Promise<(ids: string[]) => Promise<void>> {
-  const waiting = isAsked(context.call) ? await audiencesOf(context, await approvedCampaigns(context)) : [];
-  const before = await recipientsAmong(context, waiting, ids);
+  if (!countsPeople(context.call)) return async () => {};
+  const campaigns = await waitingCampaigns(context);
+  const waiting = isAsked(context.call) ? await audiencesOf(context, campaigns) : [];
+  const left = await entriesAmong(context, ids);
+  const playersOf = (known: string[]) => [...known, ...left.map(({ player_id }) => player_id)];
+  const before = await standingOf(context, waiting, playersOf(ids));
   return async (changed) => {
-    const after = await recipientsAmong(context, waiting, changed);
+    const entries = [...left, ...(await entriesAmong(context, changed))];
+    await askAboutLists(context, [...new Set(entries.map(({ segment_id }) => segment_id))]);
+    const after = await standingOf(context, waiting, playersOf(changed));
     for (const { campaign } of waiting) {
-      const earlier = before.get(campaign.id);
-      const joined = [...(after.get(campaign.id) ?? [])].filter((id) => !earlier?.has(id));
+      const joined = newIn(after.recipients, before.recipients, campaign.id);
       if (joined.length > 0) askAboutJoining(context, campaign, joined);
+      await approveMore(context, campaign, newIn(after.members, before.members, campaign.id).length);
     }
   };
 }
 
-/** The names of the campaigns that were approved and have not started. */
-export async function waitingCampaigns(context: Context): Promise<string[]> {
-  return (await approvedCampaigns(context)).map(({ name }) => name);
+/** The entries of lists among the records with these ids. */
+async function entriesAmong(
+  { sql, property }: Context,
+  ids: string[],
+): Promise<{ segment_id: string; player_id: string }[]> {
+  const known = ids.filter(isUuid);
+  if (known.length === 0) return [];
+  return sql<{ segment_id: string; player_id: string }[]>`
+    select segment_id, player_id from segment_members
+    where property_id = ${property.id} and id = any(${known}::uuid[])`;
 }
 
-function approvedCampaigns({ sql, property }: Context): Promise<Campaign[]> {
+/** Asks about changes of lists that campaigns were approved with which are still to be sent. */
+export async function askAboutLists(context: Context, segmentIds: string[]): Promise<void> {
+  const { sql, property, call, ask } = context;
+  if (segmentIds.length === 0 || !countsPeople(call)) return;
+  const lists = await sql<{ id: string; name: string }[]>`
+    select id, name from segments where property_id = ${property.id} and id = any(${segmentIds}::uuid[]) order by id`;
+  for (const { name, approved, approved_state } of await waitingCampaigns(context)) {
+    for (const list of lists) {
+      if (!approved_state?.audience?.[segmentKey(list.id)]) continue;
+      const count = approved?.count ?? null;
+      const shown = count === null ? "" : ` It was approved for ${count} players.`;
+      const sentence = `This changes the list ${JSON.stringify(list.name)}, and with it who gets the campaign ${JSON.stringify(name)}.${shown}`;
+      // Which of its players are others is not counted.
+      ask?.({ sentences: () => [sentence], reach: UNBOUNDED });
+    }
+  }
+}
+
+const newIn = (after: ByCampaign, before: ByCampaign, campaignId: string) =>
+  [...(after.get(campaignId) ?? [])].filter((id) => !before.get(campaignId)?.has(id));
+
+/** Adds the players whom a person has seen join to the number that was approved. */
+async function approveMore({ sql, property, call }: Context, { id }: Campaign, more: number): Promise<void> {
+  if (more === 0 || !(call.confirmation || call.review === "approved")) return;
+  await sql`
+    update campaigns
+    set approved = jsonb_set(approved, '{count}', ((approved ->> 'count')::int + ${more}::int)::text::jsonb)
+    where property_id = ${property.id} and id = ${id} and approved ->> 'count' is not null`;
+}
+
+/** The campaigns that were approved and have not started. */
+export function waitingCampaigns({ sql, property }: Context): Promise<Campaign[]> {
   return sql<Campaign[]>`
     select ${storedNames(columns)} from campaigns
     where property_id = ${property.id} and deleted_at is null and approved_state is not null and started_at is null
@@ -67,33 +114,43 @@ function nullIfRefused(error: unknown): null {
   throw error;
 }
 
-/** By a campaign's id, the players who get it. */
-type Recipients = ReadonlyMap<string, ReadonlySet<string>>;
+/** By a campaign's id, players. */
+type ByCampaign = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** The players among `ids` who fit the audiences, and to whom the gate allows a message now: one statement a channel. */
-async function recipientsAmong(
+interface Standing {
+  /** The players of the audience. */
+  members: ByCampaign;
+  /** Those of them to whom the gate allows a message now. */
+  recipients: ByCampaign;
+}
+
+/** The standing of the players among `ids`: one statement a channel. */
+async function standingOf(
   { sql, property }: Context,
   audiences: Audience[],
   ids: string[],
-): Promise<Recipients> {
+): Promise<Standing> {
   const known = ids.filter(isUuid);
-  const recipients = new Map<string, Set<string>>();
-  if (known.length === 0) return recipients;
+  const [members, recipients] = [new Map<string, Set<string>>(), new Map<string, Set<string>>()];
+  if (known.length === 0) return { members, recipients };
   for (const [channel, waiting] of Map.groupBy(audiences, ({ campaign }) => sendingChannel(campaign))) {
     const fits = waiting.map(({ rules }, index) => part`case when ${rules} then ${raw(String(index))} end`);
-    const rows = await sql<{ id: string; fitting: number[] }[]>`${adHoc(part`
-      select p.id, array_remove(array[${join(fits)}]::int[], null) as fitting from players p
+    const rows = await sql<{ id: string; fitting: number[]; allowed: boolean }[]>`${adHoc(part`
+      select p.id, array_remove(array[${join(fits)}]::int[], null) as fitting,
+        ${gateReasons({ property, channel })} = '{}' as allowed
+      from players p
       where p.property_id = ${property.id}::uuid and p.id = any(${known}::uuid[])
-        and ${gateReasons({ property, channel })} = '{}'
       order by p.id`)}`;
-    for (const { id, fitting } of rows) {
+    for (const { id, fitting, allowed } of rows) {
       for (const index of fitting) {
         const campaignId = waiting[index]!.campaign.id;
-        recipients.set(campaignId, (recipients.get(campaignId) ?? new Set()).add(id));
+        for (const set of allowed ? [members, recipients] : [members]) {
+          set.set(campaignId, (set.get(campaignId) ?? new Set()).add(id));
+        }
       }
     }
   }
-  return recipients;
+  return { members, recipients };
 }
 
 function askAboutJoining(context: Context, { name, status, approved }: Campaign, joined: string[]): void {

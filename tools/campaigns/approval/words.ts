@@ -1,6 +1,6 @@
 import type { Context } from "#runtime/operation/context.ts";
 import { quoted } from "#runtime/visible-text.ts";
-import { type Campaign, sendingChannel, templatesOf } from "#tools/campaigns/campaign/campaign.ts";
+import { type Campaign, sendingChannel, sentNow, templatesOf } from "#tools/campaigns/campaign/campaign.ts";
 import { ticketWords } from "#tools/campaigns/campaign/game-ticket.ts";
 import { countWaiting } from "#tools/campaigns/planning/waiting.ts";
 import type { Cost } from "#tools/campaigns/preflight/cost.ts";
@@ -37,8 +37,10 @@ export async function resumingWords(
   campaign: Campaign,
   { remaining = 0, estimated_cost = null }: { remaining?: number; estimated_cost?: Cost | null },
 ): Promise<string[]> {
-  if (campaign.started_at === null)
-    return sendingWords(context, campaign, await preflight(context, campaign));
+  if (campaign.started_at === null) {
+    const going = campaign.send_in_player_timezone ? campaign : sentNow(campaign);
+    return sendingWords(context, going, await preflight(context, going));
+  }
   return [
     `The campaign ${quoted(campaign.name)} by ${campaign.channel} goes on now. It is paused${campaign.status_reason ? `: ${quoted(campaign.status_reason, MOST_FAULT)}` : ""}.`,
     ...(await examplesOf(context, campaign)),

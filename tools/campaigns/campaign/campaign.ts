@@ -45,6 +45,11 @@ export function sendingChannel({ channel }: Pick<Campaign, "channel">): SendingC
   return channel === "loyaltyvip" ? "inbox" : channel;
 }
 
+/** The campaign as it goes out now: the time of an earlier schedule holds no longer. */
+export function sentNow(campaign: Campaign): Campaign {
+  return { ...campaign, scheduled_at: null, fires_at: null };
+}
+
 interface StatusChange {
   from: readonly Status[];
   to: Status;

@@ -3,7 +3,7 @@ import { adHoc, type Fragment, sql } from "#db/sql.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
-import { listFacts, rulesFacts } from "#tools/approvals/segment-facts.ts";
+import { listFacts, rulesFacts } from "#tools/approvals/approval.ts";
 import { type Entries, enroll } from "#tools/enrollments/enroll.ts";
 import { audienceOf, referredBy } from "#tools/segments/rules/references.ts";
 import { entryOf, type WayIn } from "../journey/way-in.ts";
@@ -63,7 +63,8 @@ export default tool({
         "the journey's version": `${wayIn.journeyId} ${wayIn.version}`,
         ...(segmentId && (await factsBehind(context, segmentId))),
       }),
-      reach: { players: () => entries.entered, cost: () => null, audience: entries.entered },
+      audience: entries.entered,
+      reach: { players: () => entries.entered, cost: () => null },
     });
     context.audit({ entity: "journeys", entityId: journeyId });
     return { success: true as const, ...entries };

@@ -1,6 +1,6 @@
 import { canonicalHash } from "#runtime/funnel/audit.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
-import { rulesFacts } from "#tools/approvals/segment-facts.ts";
+import { rulesFacts } from "#tools/approvals/approval.ts";
 import type { Journey } from "#tools/journeys/journey/journey.ts";
 import type { Audience } from "#tools/segments/rules/compile.ts";
 import { messageValues } from "./messages.ts";

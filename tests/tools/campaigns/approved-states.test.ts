@@ -1,0 +1,31 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { isFull } from "../../support/proof-size.ts";
+import { startService, type TestService } from "../../support/service.ts";
+import { act, BEGINNING } from "./oracles/approval-acts.ts";
+import { openCasino } from "./oracles/approval-casino.ts";
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startService({ role: "web" });
+});
+afterAll(() => service?.stop());
+
+const SEQUENCES = isFull ? 1_000 : 6;
+const MOST_ACTS = isFull ? 40 : 24;
+
+test(
+  "nothing reaches people that nobody has approved, and nothing that was approved is held back",
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(act, { minLength: 8, maxLength: MOST_ACTS }), async (acts) => {
+        const casino = await openCasino(service);
+        for (const one of [...BEGINNING, ...acts]) await casino.step(one);
+        await casino.end();
+        expect(casino.wrong()).toEqual([]);
+      }),
+      { numRuns: SEQUENCES, seed: 3 },
+    );
+  },
+  isFull ? 7_200_000 : 120_000,
+);
