@@ -13,7 +13,8 @@ const EXTENDED =
 const BASIC = /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})?(Z|[+-]\d{2}(?::?\d{2})?)?$/i;
 const FARTHEST = "15";
 const FIRST = Date.parse("0001-01-01T00:00:00Z");
-const LAST = Date.parse("9999-12-31T23:59:59Z");
+/** The last second that ISO 8601 writes with four digits of a year, in milliseconds. */
+export const LAST_SECOND = Date.parse("9999-12-31T23:59:59Z");
 /** PostgreSQL keeps microseconds. More digits would be rounded, at worst into the next year. */
 const FRACTION_DIGITS = 6;
 
@@ -41,7 +42,7 @@ export function readTime(text: string): WrittenTime | null {
 }
 
 function hasUsualForm(instant: string): boolean {
-  return Date.parse(instant) >= FIRST && Date.parse(instant) <= LAST;
+  return Date.parse(instant) >= FIRST && Date.parse(instant) <= LAST_SECOND;
 }
 
 function offsetOf(zone: string): string | null {
