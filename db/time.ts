@@ -12,10 +12,16 @@ const EXTENDED =
   /^(\d{4}-\d{2}-\d{2})(?:(?:[T ]|\s*,?\s+)(\d{2}:\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s*(Z|[+-]\d{2}(?::?\d{2})?)?)?$/i;
 const BASIC = /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})?(Z|[+-]\d{2}(?::?\d{2})?)?$/i;
 const FARTHEST = "15";
+const FIRST = Date.parse("0001-01-01T00:00:00Z");
+/** The last second that ISO 8601 writes with four digits of a year, in milliseconds. */
+export const LAST_SECOND = Date.parse("9999-12-31T23:59:59Z");
+/** PostgreSQL keeps microseconds. More digits would be rounded, at worst into the next year. */
+const FRACTION_DIGITS = 6;
 
 /**
  * Reads ISO 8601 in its usual forms: `T`, `t` or a space between date and time, with or without seconds, an offset as
- * `Z`, `-05`, `-0500` or `-05:00`, a date alone, and the form without separators. Null for anything else.
+ * `Z`, `-05`, `-0500` or `-05:00`, a date alone, and the form without separators. Null for anything else, and for a
+ * time that is in UTC before the year 1 or after 9999, which ISO 8601 has no usual form for.
  */
 export function readTime(text: string): WrittenTime | null {
   const spelled = text
@@ -27,7 +33,16 @@ export function readTime(text: string): WrittenTime | null {
   if (!isDay(day) || minutes > "23:59" || minutes.slice(3) > "59" || seconds > "59") return null;
   const offset = zone === undefined ? null : offsetOf(zone);
   if (zone !== undefined && offset === null) return null;
-  return { clock: `${day}T${minutes}:${seconds}${fraction === undefined ? "" : `.${fraction}`}`, offset };
+  const second = `${day}T${minutes}:${seconds}`;
+  if (offset !== null && !hasUsualForm(`${second}${offset}`)) return null;
+  return {
+    clock: fraction === undefined ? second : `${second}.${fraction.slice(0, FRACTION_DIGITS)}`,
+    offset,
+  };
+}
+
+function hasUsualForm(instant: string): boolean {
+  return Date.parse(instant) >= FIRST && Date.parse(instant) <= LAST_SECOND;
 }
 
 function offsetOf(zone: string): string | null {

@@ -42,6 +42,8 @@ export function conformanceFace(service: Service, catalog: Catalog): McpFace {
         views: false,
         listAsText: false,
         argumentsFlaw: null,
+        idempotencyKey: undefined,
+        replayed: false,
       };
       const stream = legacyStatelessFallback(() => makeServer({ call, surface, ...about }));
       const response = await stream(request);

@@ -91,6 +91,7 @@ async function instantOf({ sql, property }: Tenant, written: string): Promise<st
       where (at + make_interval(mins => minutes)) at time zone ${timezone} = ${clock}::timestamp) as shown
     from (select ${clock}::timestamp at time zone ${timezone} as at) local`;
   const { at, shown } = row!;
+  if (readTime(at) === null) throw invalid("scheduled_at", "must be within the years 1 to 9999 in UTC");
   if (shown === 1) return at;
   const why = shown === 0 ? "skips this time" : "shows this time twice";
   throw invalid("scheduled_at", `the clock of ${timezone} ${why}; give it with its offset, such as -05:00`);

@@ -2,6 +2,7 @@ import { createHash, randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
 import type { Sql } from "#db/database.ts";
 import { sql as fragment } from "#db/sql.ts";
+import { LAST_SECOND } from "#db/time.ts";
 import { invalid, noSuch } from "#runtime/faults.ts";
 import { appendRows } from "#runtime/ledgers.ts";
 import type { Actor, Context } from "#runtime/operation/context.ts";
@@ -69,7 +70,8 @@ export const EXPIRE_CONSENTS = { name: "expire_consents", attempts: 20, input: z
 
 /** The consents that expire within one hour are recorded together, at its end. The gate does not wait for it. */
 function expireLater({ property, enqueue }: Context, expiresAt: string): void {
-  const runAt = new Date(Math.ceil(Date.parse(expiresAt) / HOUR) * HOUR).toISOString();
+  const end = Math.ceil(Date.parse(expiresAt) / HOUR) * HOUR;
+  const runAt = new Date(Math.min(end, LAST_SECOND)).toISOString();
   enqueue(EXPIRE_CONSENTS, {}, { dedupe: `${property.id} ${runAt}`, runAt });
 }
 

@@ -11,6 +11,9 @@ import { newSigningSecret } from "#runtime/secrets/signature.ts";
 import { enqueueDelivery } from "./endpoint.ts";
 
 const MOST_EVENTS = 100;
+const MOST_CHARACTERS = 2048;
+/** The characters that RFC 3986 has in no place of a URI. */
+const NO_URI = /[^\w\-.~:/?#[\]@!$&'()*+,;=%]/g;
 const DEVELOPMENT = "WEBHOOK_ALLOW_PRIVATE=on lets it be, for development.";
 
 export default table({
@@ -20,7 +23,7 @@ export default table({
     "A receiver of signed event callbacks. The signing secret is shown once, when the endpoint is created; rotate_webhook_secret gives a new one.",
   core: ["list", "create"],
   columns: {
-    url: writable(z.url().max(2048).describe("Receives the POSTs; https, on the public internet")),
+    url: writable(z.url().max(MOST_CHARACTERS).describe("Receives the POSTs; https, on the public internet")),
     events: writable(
       z
         .array(z.string())
@@ -49,9 +52,9 @@ export default table({
   },
   async beforeWrite(context, change) {
     const { url, events, is_active } = change.input;
-    if (url !== undefined) checkUrl(context, url);
     return {
       ...change.input,
+      ...(url !== undefined && { url: receiverOf(context, url) }),
       ...(events && { events: knownEvents(events) }),
       ...(change.verb === "create" && { secret: newSigningSecret() }),
       ...((is_active === true || url !== undefined) && { resting_until: null }),
@@ -70,11 +73,15 @@ export default table({
   },
 });
 
-function checkUrl({ config }: Context, url: string): void {
+/** The receiver's address as a URI, which has ASCII characters alone. Throws `invalid` for one that is not called. */
+function receiverOf({ config }: Context, url: string): string {
   const open = config.webhooksAllowPrivate;
   const refusal = refuseUrl(url, { allowPrivate: open, allowHttp: open });
-  if (refusal === null) return;
-  throw invalid("url", open ? refusal : `${refusal} ${DEVELOPMENT}`);
+  if (refusal !== null) throw invalid("url", open ? refusal : `${refusal} ${DEVELOPMENT}`);
+  if (url.search(NO_URI) < 0) return url;
+  const uri = new URL(url).href.replace(NO_URI, encodeURIComponent);
+  if (uri.length > MOST_CHARACTERS) throw invalid("url", `is longer than ${MOST_CHARACTERS} characters`);
+  return uri;
 }
 
 function knownEvents(names: string[]): string[] {

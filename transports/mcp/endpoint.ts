@@ -88,18 +88,21 @@ export function mcpFace(service: Service, catalog: Catalog, makerOf = serverMake
       listAsText: method === "tools/list",
       views: showsViews(body, session),
       argumentsFlaw,
+      idempotencyKey: request.headers.get("idempotency-key") ?? undefined,
+      replayed: false,
     };
     const list = exchange.listAsText ? listFor(exchange) : null;
     if (method === "subscriptions/listen")
       return answerListen(listening, exchange, carried, body, frame, service.log);
     if (exchange.modern) {
       exchanges.set(carried, exchange);
-      return framed(frame, await modern.fetch(carried, { parsedBody: body }), list);
+      const answered = await modern.fetch(carried, { parsedBody: body });
+      return framed(frame, marked(answered, exchange), list);
     }
     const refusal = legacyRefusal(frame, request, body);
     if (refusal) return refusal;
     const answered = await serveLegacy(server(exchange), carried, body);
-    return framed(frame, remembered(opened, answered), list);
+    return framed(frame, remembered(opened, marked(answered, exchange)), list);
   };
 
   return {
@@ -113,6 +116,12 @@ export function mcpFace(service: Service, catalog: Catalog, makerOf = serverMake
       }
     },
   };
+}
+
+/** Of a batch, no header says which of its answers are recorded ones. */
+function marked(response: Response, { replayed, method }: Exchange): Response {
+  if (replayed && method !== null) response.headers.set("Idempotency-Replayed", "true");
+  return response;
 }
 
 function listFor({ surface, views }: Exchange): string {

@@ -13,7 +13,7 @@ import { toolsetsOf } from "#runtime/operation/catalog.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import type { Machine } from "#transports/mcp/listing/visible-tools.ts";
 import { maskedResult } from "./answers/masking.ts";
-import type { ToolResult } from "./answers/results.ts";
+import { isRecord, type ToolResult } from "./answers/results.ts";
 import { withTable } from "./answers/text-tables.ts";
 import { callTool } from "./calls/call-tool.ts";
 import { NAME, REVISIONS, TITLE, VERSION } from "./identity.ts";
@@ -49,6 +49,10 @@ export interface Exchange {
   views: boolean;
   /** The fault of the called tool's arguments. */
   argumentsFlaw: Fault | null;
+  /** The request's Idempotency-Key header. */
+  idempotencyKey: string | undefined;
+  /** Whether the answer is the recorded one of its key. */
+  replayed: boolean;
 }
 
 const LIST_TTL = 300_000;
@@ -82,7 +86,8 @@ export function serverMaker(
   };
   const viewOptions = { ...options, capabilities: { ...capabilities, extensions: { [APPS]: {} } } };
   const modernOptions = { ...options, capabilities: { ...capabilities, ...MODERN_CAPABILITIES } };
-  return ({ call, surface, modern, textOnly, method, listAsText, views, argumentsFlaw }) => {
+  return (exchange) => {
+    const { call, surface, modern, textOnly, method, listAsText, views, argumentsFlaw } = exchange;
     const server = new Server(info, modern ? modernOptions : views ? viewOptions : options);
     const reading = { machine, surface, call: { ...call, transport: "mcp" as const } };
     if (method === null || BESIDE_TOOLS.test(method)) addPages(server, reading, views);
@@ -98,10 +103,11 @@ export function serverMaker(
           name: params.name,
           input: params.arguments ?? {},
           flaw: argumentsFlaw,
-          metaKey: params._meta?.["idempotency-key"],
+          keys: [params._meta?.["idempotency-key"], exchange.idempotencyKey],
           context,
         },
       );
+      exchange.replayed = isRecord(result.structuredContent) && result.structuredContent.replayed === true;
       const shown = surface.masked ? maskedResult(result) : result;
       const work = isProposed(shown) ? PROPOSED : workOf.get(calledTool(params));
       const task = work && modern && knowsTasks(context) && (await startedTask(reading, work, shown));

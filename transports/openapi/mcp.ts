@@ -1,5 +1,5 @@
 import { DESCRIPTION, REVISIONS } from "#transports/mcp/identity.ts";
-import { headerReferences } from "./responses.ts";
+import { type HeaderName, headerReferences } from "./responses.ts";
 import { type Json, referenceTo } from "./schemas.ts";
 
 export const MCP_TAG = { name: "mcp", description: "The same operations as tools for AI agents" };
@@ -28,9 +28,9 @@ export function mcpPath(): Json {
     ...{ name, in: "query", description },
     schema: { type: "string" },
   });
-  const answered = (description: string, content?: Json): Json => ({
+  const answered = (description: string, content?: Json, beside: HeaderName[] = []): Json => ({
     description,
-    headers: headerReferences(),
+    headers: headerReferences(beside),
     ...(content && { content }),
   });
   const message = referenceTo("JsonRpc");
@@ -47,6 +47,7 @@ export function mcpPath(): Json {
         option("exclude", "Tools to leave out, separated by commas."),
         option("pii", "masked shows no whole address, name or birth date."),
         { $ref: "#/components/parameters/PropertyId" },
+        { $ref: "#/components/parameters/IdempotencyKey" },
       ],
       requestBody: {
         required: true,
@@ -58,10 +59,11 @@ export function mcpPath(): Json {
         },
       },
       responses: {
-        200: answered("The answer.", {
-          "application/json": { schema: message },
-          "text/event-stream": { schema: { type: "string" } },
-        }),
+        200: answered(
+          "The answer.",
+          { "application/json": { schema: message }, "text/event-stream": { schema: { type: "string" } } },
+          ["Idempotency-Replayed"],
+        ),
         202: answered("The notification was accepted."),
         401: { $ref: "#/components/responses/E401" },
         429: { $ref: "#/components/responses/E429" },

@@ -221,6 +221,13 @@ test("revoking leaves no end to a suppression that had one", async () => {
   expect(await suppressionsOf(player.id)).toMatchObject([{ id, expires_at: null }]);
 });
 
+test("a consent may end in the last second that a date-time has", async () => {
+  const player = await newPlayer(fixture);
+  const { consent_id } = await grant(player.id, { expiresAt: "9999-12-31T23:59:59Z" });
+  const row = await fixture.run("get_consent_record", { id: consent_id });
+  expect(row.expires_at).toBe("9999-12-31T23:59:59+00:00");
+});
+
 test("a refusal has no end", async () => {
   const player = await newPlayer(fixture);
   const refusal = grant(player.id, { consentGiven: false, expiresAt: "2099-01-01T00:00:00Z" });

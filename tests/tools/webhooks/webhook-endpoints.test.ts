@@ -33,6 +33,17 @@ describe("an endpoint", () => {
     });
   });
 
+  test.each([
+    ["http://receiver.test/h?a=[1]&b=%C3%A9#x", "http://receiver.test/h?a=[1]&b=%C3%A9#x"],
+    ["http://receiver.test/caf\u00e9 1?q=\u00fc|x", "http://receiver.test/caf%C3%A9%201?q=%C3%BC%7Cx"],
+    ["http://m\u00fcnchen.test/", "http://xn--mnchen-3ya.test/"],
+  ])("at %j is kept as the URI %s", async (url, uri) => {
+    const { body } = await create({ url });
+    expect(body.url).toBe(uri);
+    const changed = await webhooks.call("update_webhook_endpoint", { id: body.id, url });
+    expect(changed.body.url).toBe(uri);
+  });
+
   test("shows its secret in the first answer and never again", async () => {
     const first = await webhooks.call(
       "create_webhook_endpoint",
@@ -85,6 +96,11 @@ describe("an endpoint", () => {
     ["no events", { events: [] }, /events/],
     ["more than 100 events", { events: Array.from({ length: 101 }, () => "*") }, /events/],
     ["no URL", { url: "hooks" }, /url/],
+    [
+      "a URL that is too long as a URI",
+      { url: `http://receiver.test/${"\u00e9".repeat(400)}` },
+      /longer than 2048/,
+    ],
     ["a URL of another kind", { url: "ftp://receiver.example.com/" }, /https:/],
     ["a password in the URL", { url: "http://me:secret@receiver.example.com/" }, /password/],
     ["an unknown field", { retries: 3 }, /retries: unknown field/],

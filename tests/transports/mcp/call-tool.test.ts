@@ -227,6 +227,48 @@ describe("a write", () => {
     expect(found.data.rows).toHaveLength(1);
   });
 
+  test.each([
+    ["2025-06-18", {}],
+    [
+      "2026-07-28",
+      {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { name: "agent", version: "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+      },
+    ],
+  ])(
+    "with one key in the header happens once over %s, and the answer's header says so",
+    async (version, _meta) => {
+      const create = (first_name: string, argument = {}) =>
+        service.send(
+          {
+            jsonrpc: "2.0",
+            id: 1,
+            method: "tools/call",
+            params: { name: "create_player", arguments: { first_name, ...argument }, _meta },
+          },
+          {
+            "x-api-key": service.key,
+            "mcp-protocol-version": version,
+            "mcp-method": "tools/call",
+            "mcp-name": "create_player",
+            "idempotency-key": `header-${version}`,
+          },
+        );
+      const [first, second] = [await create("Header"), await create("Header")];
+      const idOf = (answer: typeof first) => answer.json.result.structuredContent.id;
+      expect(idOf(first)).toEqual(expect.any(String));
+      expect(idOf(second)).toBe(idOf(first));
+      expect(first.headers.get("idempotency-replayed")).toBeNull();
+      expect(second.headers.get("idempotency-replayed")).toBe("true");
+      const other = await create("Other");
+      expect(other.json.result.structuredContent).toMatchObject({ code: "idempotency_key_reused" });
+      const two = await create("Header", { idempotency_key: "another" });
+      expect(two.json.result.structuredContent).toMatchObject({ code: "invalid" });
+    },
+  );
+
   test("with the key of another write is refused", async () => {
     await call("create_player", { first_name: "K2", idempotency_key: "k-2" });
     const { data } = await call("create_player", { first_name: "Other", idempotency_key: "k-2" });

@@ -44,8 +44,8 @@ export interface ToolCall {
   input: Record<string, unknown>;
   /** The fault of its arguments. */
   flaw: Fault | null;
-  /** The idempotency key in `_meta`. */
-  metaKey: unknown;
+  /** The idempotency keys in `_meta` and in the header. */
+  keys: unknown[];
   /** The request, for its data besides the arguments. */
   context: ServerContext;
 }
@@ -230,7 +230,7 @@ interface Prepared {
 }
 
 /** The operation's own input: without the transport's arguments, with the credential's property. */
-function prepare(operation: Operation, call: Call, { input: raw, metaKey }: ToolCall): Prepared {
+function prepare(operation: Operation, call: Call, { input: raw, keys }: ToolCall): Prepared {
   const { shape } = operation.input;
   const folded = foldCasing(operation, raw);
   const input = hasColumns(operation) ? withColumns(operation, folded) : folded;
@@ -241,7 +241,7 @@ function prepare(operation: Operation, call: Call, { input: raw, metaKey }: Tool
   }
   let key: string | undefined;
   if (recordsAnswer(operation) && !Object.hasOwn(shape, "idempotency_key")) {
-    key = readKey(input.idempotency_key, metaKey);
+    key = readKey([input.idempotency_key, ...keys]);
     delete input.idempotency_key;
   }
   let token: string | undefined;
@@ -263,11 +263,12 @@ function readToken(given: unknown): string | undefined {
   throw invalid("confirm_token", "must be the confirm_token of the preview");
 }
 
-function readKey(argument: unknown, meta: unknown): string | undefined {
-  const given = [argument, meta].filter((key) => key !== undefined);
+function readKey(keys: unknown[]): string | undefined {
+  const given = keys.filter((key) => key !== undefined);
   if (given.length === 0) return undefined;
   if (given.some((key) => typeof key !== "string")) throw invalid("idempotency_key", "must be text");
-  if (new Set(given).size > 1) throw invalid("idempotency_key", "differs from the one in _meta");
+  if (new Set(given).size > 1)
+    throw invalid("idempotency_key", "differs from the one in _meta or in the header Idempotency-Key");
   return readIdempotencyKey(given[0] as string);
 }
 

@@ -198,6 +198,11 @@ describe("scheduling", () => {
     expect(campaign.status).toBe("scheduled");
   });
 
+  test("refuses a time of the property's clock that is in the year 10000 in UTC", async () => {
+    const late = schedule(await scenario.campaign(), { scheduled_at: "9999-12-31T23:59:59" });
+    await expect(late).rejects.toMatchObject({ code: "invalid", details: [{ field: "scheduled_at" }] });
+  });
+
   test("takes a time as people write it, and without an offset by the property's own clock", async () => {
     for (const [written, at] of [
       ["2031-01-31T18:00:00-0500", "2031-01-31T23:00:00.000Z"],
