@@ -133,7 +133,7 @@ interface Shown {
 export function fingerprintOf({ id }: { id: string }, { prints, lists, count }: Shown): string {
   const { time: _, flags = {}, ...parts } = prints;
   const { clock: __, ...rules } = flags;
-  const hash = canonicalHash({ id, ...parts, flags: rules, lists }).toString("hex");
+  const hash = canonicalHash({ id, ...parts, flags: rules, lists, count }).toString("hex");
   return `${hash}-${count ?? ""}`;
 }
 
@@ -144,15 +144,16 @@ export function checkFingerprint(
   present: Shown,
   checked: string,
 ): number | null {
-  const [hash, shown] = checked.split("-");
-  const [now] = fingerprintOf(record, present).split("-");
-  const { count } = present;
-  const approved = shown && count !== null ? Number(shown) : null;
-  if (hash !== now) throw changed("is not that of the campaign, which has changed since");
-  if (approved !== null && hasOutgrown(property, approved, count!)) {
-    throw changed(`is that of an audience which has grown from ${approved} to ${count} players since`);
+  const digits = /-(\d+)$/.exec(checked)?.[1];
+  const shown = digits === undefined ? null : Number(digits);
+  if (fingerprintOf(record, { ...present, count: shown }) !== checked) {
+    throw changed("is not that of the campaign, which has changed since");
   }
-  return approved;
+  const { count } = present;
+  if (shown !== null && count !== null && hasOutgrown(property, shown, count)) {
+    throw changed(`is that of an audience which has grown from ${shown} to ${count} players since`);
+  }
+  return shown;
 }
 
 function changed(why: string): Fault {

@@ -296,7 +296,7 @@ describe("a check whose fingerprint is given", () => {
     const { fingerprint } = await scenario.preflight(made.id);
     const scheduled_at = new Date(Date.now() + 86_400_000).toISOString();
     const input = { campaign_id: made.id, segment_id: made.gold, scheduled_at, fingerprint };
-    return { ...made, schedule: () => scenario.call("schedule_campaign", input) };
+    return { ...made, fingerprint, schedule: () => scenario.call("schedule_campaign", input) };
   };
   const join = (name: string) => scenario.player({ email: `${name}@example.com`, tier: "Gold" });
 
@@ -316,6 +316,38 @@ describe("a check whose fingerprint is given", () => {
     await join("new2");
     await expect(schedule()).rejects.toThrow("an audience which has grown from 4 to 6 players since");
     expect(await scenario.get(id)).toMatchObject({ status: "draft" });
+  });
+
+  test("is refused with another number than its own, which would raise the approved one", async () => {
+    const { id, fingerprint } = await check();
+    const [hash] = fingerprint.split("-");
+    for (const number of ["1000000", "NaN", "4.5", "-4", ""]) {
+      const input = { campaignId: id, fingerprint: `${hash}-${number}` };
+      const { isError, data } = await agent("send_campaign", input);
+      expect([isError, data.code], number).toEqual([true, "conflict"]);
+    }
+  });
+
+  test("counts the players of now against the property's limit, and asks about them", async () => {
+    const { id, fingerprint } = await check();
+    await scenario.call("update_property", { propertyId: scenario.id, approval_over_players: 4 });
+    await join("new1");
+    const input = { campaignId: id, fingerprint };
+    const shown = await agent("send_campaign", input);
+    expect(shown.data.message).toContain("It reaches up to 5 players.");
+  });
+
+  test("that is older than a person's question approves no more than the question has shown", async () => {
+    const { id, fingerprint } = await check();
+    const players = (await scenario.call("list_players", {})) as { id: string; tier: string }[];
+    await scenario.call("update_player", {
+      id: players.find(({ tier }) => tier === "Gold")!.id,
+      tier: "Silver",
+    });
+    const input = { campaignId: id, fingerprint };
+    const { confirm_token } = (await agent("send_campaign", input)).data;
+    await agent("send_campaign", { ...input, confirm_token });
+    expect((await scenario.get(id)).approved.count).toBe(3);
   });
 
   test("is refused for a campaign that would fail at its hour", async () => {
