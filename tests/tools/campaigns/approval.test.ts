@@ -157,7 +157,7 @@ describe("a confirmation", () => {
     expect(shown).toContain('One message of the variant b: "Thirsty?"');
     expect(shown).toMatch(/Its text: ".*Dinner for two \(https:\/\/play\.example\/dinner\)/);
     expect(shown).toContain('Its text without HTML: "Dinner for one');
-    expect(shown).toContain('Pictures in it: "https://play.example/dish.png".');
+    expect(shown).toContain('Pictures and styles in it: "https://play.example/dish.png".');
   });
 
   test("shows the offer and the button of an inbox message", async () => {
