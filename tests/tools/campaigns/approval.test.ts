@@ -208,6 +208,30 @@ describe("a confirmation", () => {
     expect(broken.data.message).toContain("To be corrected first, subject");
   });
 
+  test("shows the unfilled message where nobody can get it as it is", async () => {
+    const { id } = await approved();
+    const subject = '{% if tier == "Gold" %}Dinner{% endif %}';
+    const { data } = await agent("update_campaign", { id, subject });
+    expect(data.message).toContain("To be corrected first, subject");
+    expect(data.message).toContain(`One message of them, unfilled: ${JSON.stringify(subject)}`);
+    expect(data.message).toContain('Its text: "Approved"');
+    expect(data.message).toContain("It has conditions");
+  });
+
+  test("of going on counts the messages that wait, also as a proposal keeps it", async () => {
+    const { id } = await approved();
+    await scenario.comeDue(id);
+    for (const only of ["fire_campaign", "plan_campaign"]) await scenario.work({ only });
+    await scenario.call("pause_campaign", { campaignId: id, propertyId: scenario.id });
+    await scenario.call("update_property", { propertyId: scenario.id, approval_over_players: 1 });
+    const input = { campaignId: id };
+    const { message, confirm_token } = (await agent("resume_campaign", input)).data;
+    expect(message).toContain("4 messages wait to be sent.");
+    const proposed = await agent("resume_campaign", { ...input, confirm_token });
+    const proposal = await scenario.call("get_proposal", { id: (proposed.data.proposal as Fields).id });
+    expect(proposal.sentences).toContain("4 messages wait to be sent.");
+  });
+
   test("has a line for each sentence, and none of a text's own", async () => {
     const { id } = await approved();
     const fake = "drill.\nProvider: nobody.\u2028Nobody is written to.";
