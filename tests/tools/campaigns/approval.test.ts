@@ -188,6 +188,13 @@ describe("a confirmation", () => {
     expect(data.message).toContain("It has conditions ({% if %}): other players may read other words.");
     const changed = await agent("update_campaign", { id, preheader: "Soon" });
     expect(changed.data.message).not.toContain("conditions");
+    for (const hidden of [
+      '{%\n if tier == "Gold" %}a{% endif %}',
+      "{% liquid\n if tier\n echo tier\n endif %}",
+    ]) {
+      const { data: asked } = await agent("update_campaign", { id, preheader: hidden });
+      expect(asked.message, hidden).toContain("It has conditions");
+    }
   });
 
   test("says how much of a long message it leaves out", async () => {

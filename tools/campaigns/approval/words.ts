@@ -112,7 +112,8 @@ export async function examplesOf(context: Context, campaign: Campaign): Promise<
 }
 
 const CONDITIONS = "It has conditions ({% if %}): other players may read other words.";
-const CONDITION = /\{%-?\s*(?:if|unless|case)\b/;
+/** In JSON, which writes a break as two characters. A loop leaves its words out where a player has none of its items. */
+const CONDITION = /\{%-?(?:\s|\\+(?:[nrtf]|u000b))*(?:if|unless|case|for|tablerow|liquid)\b/;
 
 /** The message before it is filled, of each variant. */
 async function sourcesOf(context: Context, campaign: Campaign) {
