@@ -5,6 +5,7 @@ import { timestamp } from "#runtime/operation/columns.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { hasOutgrown, type Property } from "#runtime/operation/property.ts";
 import type { Audience } from "#tools/segments/rules/compile.ts";
+import { referredBy } from "#tools/segments/rules/references.ts";
 
 /** The parts of what people approve. */
 export const PARTS = ["content", "audience", "channel", "time", "flags", "provider", "variants"] as const;
@@ -93,6 +94,13 @@ export async function listFacts(
     facts[`the players of the list ${JSON.stringify(name)}`] = row!.hash;
   }
   return facts;
+}
+
+/** The hashes of a segment's rules, and of the rules and lists that it refers to. */
+export async function segmentFacts(context: Tenant, segmentId: string): Promise<Record<string, string>> {
+  const rules = { conditions: [{ field: `segment.${segmentId}`, operator: "in_segment" as const }] };
+  const { segments } = await referredBy(context.sql, context.property.id, rules);
+  return { ...rulesFacts(segments), ...(await listFacts(context, segments)) };
 }
 
 /** The approval that this call gives. */
