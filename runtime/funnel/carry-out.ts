@@ -84,7 +84,8 @@ async function attempt(
   const target = running.operation.others!(tool);
   if (!target) return { stale: [`the operation ${tool}, which is not offered any more`], sentences: [] };
   try {
-    const inner = await innerOf(running, target, input);
+    const shown = asked.map(({ audience }) => audience);
+    const inner = await innerOf(running, target, input, shown);
     const handled = await handle(inner);
     const now = await proposedQuestions(inner.effects.questions);
     return {
@@ -105,6 +106,7 @@ async function innerOf(
   running: Running,
   target: Operation,
   input: Record<string, unknown>,
+  shown: readonly (number | null)[] = [],
 ): Promise<Running> {
   const { idempotency: _, confirmation: __, ifMatch: ___, ...call } = running.call;
   const { table, verb } = target.crud ?? {};
@@ -115,7 +117,7 @@ async function innerOf(
     operation: target,
     call: { ...call, review: "approved" },
     inputs: [parseInput(target, input)],
-    effects: noEffects(),
+    effects: { ...noEffects(), shown },
     keyed: null,
   };
 }

@@ -152,7 +152,7 @@ function isConfirmed(property: Property | null, confirmed: string | null, presen
 }
 
 /** The audiences that a preview has shown, by the number of its question. */
-export function audiencesIn(state: string | null | undefined): (number | null)[] {
+export function audiencesIn(state: string | null): (number | null)[] {
   const [, ...audiences] = state?.split(" ") ?? [];
   return audiences.map((audience) => (audience === "" ? null : Number(audience)));
 }

@@ -82,6 +82,8 @@ export interface Effects extends PendingEffects {
   questions: Question[];
   /** The state that an agent has confirmed; null where nothing was asked. */
   confirmed?: string | null;
+  /** The audiences that a person was shown before this call, by the number of the question. */
+  shown: readonly (number | null)[];
   /** The number of rows of a list. */
   total: number | null;
   warnings: string[];
@@ -113,6 +115,7 @@ export function noEffects(): Effects {
     isStale: () => false,
     nextCursor: null,
     questions: [],
+    shown: [],
     total: null,
     warnings: [],
     about: {},

@@ -107,6 +107,7 @@ async function handle(running: Running): Promise<Handled> {
   if (call.confirmation) {
     const { bound } = await useConfirmation(running, call.confirmation);
     running.effects.confirmed = bound;
+    running.effects.shown = audiencesIn(bound);
   }
   if (call.review === "weighed") await running.sql`savepoint untouched`;
   const rows = await choose?.(context);
@@ -169,7 +170,7 @@ function contextOf(running: Running): Context {
     goOn: (cursor) => {
       effects.nextCursor = cursor;
     },
-    ask: (question) => audiencesIn(effects.confirmed)[effects.questions.push(question) - 1] ?? null,
+    ask: (question) => effects.shown[effects.questions.push(question) - 1] ?? null,
     counted: (total) => {
       effects.total = total;
     },

@@ -203,8 +203,8 @@ export interface Context {
     options?: { locks?: boolean; isStale?(error: unknown): boolean },
   ): void;
   /**
-   * Asks a person to agree first, where an agent calls. Any other call goes on. Answers the audience that the confirmed
-   * preview has shown with this question; null without one.
+   * Asks a person to agree first, where an agent calls. Any other call goes on. Answers the audience that a person was
+   * shown with this question, by the confirmed preview or the proposal; null without one.
    */
   ask?(question: Question): number | null;
   /** Runs a proposed call in this transaction, as this call's actor. Only for operations that decide on proposals. */

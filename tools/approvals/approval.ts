@@ -5,6 +5,7 @@ import { timestamp } from "#runtime/operation/columns.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { hasOutgrown, type Property } from "#runtime/operation/property.ts";
 import type { Audience } from "#tools/segments/rules/compile.ts";
+import { referredBy } from "#tools/segments/rules/references.ts";
 
 /** The parts of what people approve. */
 export const PARTS = ["content", "audience", "channel", "time", "flags", "provider", "variants"] as const;
@@ -95,6 +96,13 @@ export async function listFacts(
   return facts;
 }
 
+/** The hashes of a segment's rules, and of the rules and lists that it refers to. */
+export async function segmentFacts(context: Tenant, segmentId: string): Promise<Record<string, string>> {
+  const rules = { conditions: [{ field: `segment.${segmentId}`, operator: "in_segment" as const }] };
+  const { segments } = await referredBy(context.sql, context.property.id, rules);
+  return { ...rulesFacts(segments), ...(await listFacts(context, segments)) };
+}
+
 /** The approval that this call gives. */
 export function approvalOf(
   { call, now }: Pick<Context, "call" | "now">,
@@ -133,7 +141,7 @@ interface Shown {
 export function fingerprintOf({ id }: { id: string }, { prints, lists, count }: Shown): string {
   const { time: _, flags = {}, ...parts } = prints;
   const { clock: __, ...rules } = flags;
-  const hash = canonicalHash({ id, ...parts, flags: rules, lists }).toString("hex");
+  const hash = canonicalHash({ id, ...parts, flags: rules, lists, count }).toString("hex");
   return `${hash}-${count ?? ""}`;
 }
 
@@ -144,15 +152,16 @@ export function checkFingerprint(
   present: Shown,
   checked: string,
 ): number | null {
-  const [hash, shown] = checked.split("-");
-  const [now] = fingerprintOf(record, present).split("-");
-  const { count } = present;
-  const approved = shown && count !== null ? Number(shown) : null;
-  if (hash !== now) throw changed("is not that of the campaign, which has changed since");
-  if (approved !== null && hasOutgrown(property, approved, count!)) {
-    throw changed(`is that of an audience which has grown from ${approved} to ${count} players since`);
+  const digits = /-(\d+)$/.exec(checked)?.[1];
+  const shown = digits === undefined ? null : Number(digits);
+  if (fingerprintOf(record, { ...present, count: shown }) !== checked) {
+    throw changed("is not that of the campaign, which has changed since");
   }
-  return approved;
+  const { count } = present;
+  if (shown !== null && count !== null && hasOutgrown(property, shown, count)) {
+    throw changed(`is that of an audience which has grown from ${shown} to ${count} players since`);
+  }
+  return shown;
 }
 
 function changed(why: string): Fault {

@@ -39,9 +39,9 @@ export default tool({
     const pause = await lockPause(context, "shared");
     const paused = await lockFor(context, campaignId, "resume");
     refusePaused(pause);
-    const ahead = dry_run ? await outlook(context, paused) : {};
+    const ahead = dry_run ? await outlook(context, paused) : undefined;
     const present = askAbout(context, paused, await presentState(context, paused), {
-      sentences: () => resumingWords(context, paused, ahead),
+      sentences: async () => resumingWords(context, paused, ahead ?? (await outlook(context, paused))),
     });
     const approved = approving(context, paused, present);
     const campaign = await changeStatus(context, campaignId, "resume", approved);

@@ -54,7 +54,9 @@ export const confirmations: Area = {
     ],
     "tools/campaigns/approval/approve.ts": [
       ["if (changes.length === 0) return false;", "return false;"],
-      ["return { ...present, count: shown ?? count };", "return present;"],
+      ["numbers.length > 0 ? Math.min(...numbers) : count", "count"],
+      ["const numbers = [shown, checked]", "const numbers = [checked]"],
+      ["const numbers = [shown, checked]", "const numbers = [shown]"],
       ["canonicalHash({ id: campaign.id, prints, lists })", "canonicalHash({ id: campaign.id, prints })"],
     ],
     "tools/campaigns/approval/prints.ts": [

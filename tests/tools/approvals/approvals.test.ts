@@ -105,6 +105,16 @@ async function modern(method: string, params: Record<string, unknown>, capabilit
 }
 
 describe("a call above the limit", () => {
+  test("approves the number that the proposal has shown, and no growth of its growth", async () => {
+    const { id, tier } = await campaign();
+    await player(tier);
+    await player(tier);
+    const proposalId = await proposed("send_campaign", { campaignId: id });
+    await player(tier);
+    const { body } = await approve(proposalId);
+    expect(body.result.campaign.approved.count).toBe(4);
+  });
+
   test("waits for a person, who sees it whole and approves it, and then goes", async () => {
     const { id } = await campaign();
     const shown = await tool("send_campaign", { campaignId: id });

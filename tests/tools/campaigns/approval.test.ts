@@ -157,7 +157,7 @@ describe("a confirmation", () => {
     expect(shown).toContain('One message of the variant b: "Thirsty?"');
     expect(shown).toMatch(/Its text: ".*Dinner for two \(https:\/\/play\.example\/dinner\)/);
     expect(shown).toContain('Its text without HTML: "Dinner for one');
-    expect(shown).toContain('Pictures in it: "https://play.example/dish.png".');
+    expect(shown).toContain('Pictures and styles in it: "https://play.example/dish.png".');
   });
 
   test("shows the offer and the button of an inbox message", async () => {
@@ -188,6 +188,13 @@ describe("a confirmation", () => {
     expect(data.message).toContain("It has conditions ({% if %}): other players may read other words.");
     const changed = await agent("update_campaign", { id, preheader: "Soon" });
     expect(changed.data.message).not.toContain("conditions");
+    for (const hidden of [
+      '{%\n if tier == "Gold" %}a{% endif %}',
+      "{% liquid\n if tier\n echo tier\n endif %}",
+    ]) {
+      const { data: asked } = await agent("update_campaign", { id, preheader: hidden });
+      expect(asked.message, hidden).toContain("It has conditions");
+    }
   });
 
   test("says how much of a long message it leaves out", async () => {
@@ -206,6 +213,30 @@ describe("a confirmation", () => {
     expect(changed.data.message).toMatch(/Its text: ".*Something else/);
     const broken = await agent("update_campaign", { id, subject: "Hello {{ firstname }}" });
     expect(broken.data.message).toContain("To be corrected first, subject");
+  });
+
+  test("shows the unfilled message where nobody can get it as it is", async () => {
+    const { id } = await approved();
+    const subject = '{% if tier == "Gold" %}Dinner{% endif %}';
+    const { data } = await agent("update_campaign", { id, subject });
+    expect(data.message).toContain("To be corrected first, subject");
+    expect(data.message).toContain(`One message of them, unfilled: ${JSON.stringify(subject)}`);
+    expect(data.message).toContain('Its text: "Approved"');
+    expect(data.message).toContain("It has conditions");
+  });
+
+  test("of going on counts the messages that wait, also as a proposal keeps it", async () => {
+    const { id } = await approved();
+    await scenario.comeDue(id);
+    for (const only of ["fire_campaign", "plan_campaign"]) await scenario.work({ only });
+    await scenario.call("pause_campaign", { campaignId: id, propertyId: scenario.id });
+    await scenario.call("update_property", { propertyId: scenario.id, approval_over_players: 1 });
+    const input = { campaignId: id };
+    const { message, confirm_token } = (await agent("resume_campaign", input)).data;
+    expect(message).toContain("4 messages wait to be sent.");
+    const proposed = await agent("resume_campaign", { ...input, confirm_token });
+    const proposal = await scenario.call("get_proposal", { id: (proposed.data.proposal as Fields).id });
+    expect(proposal.sentences).toContain("4 messages wait to be sent.");
   });
 
   test("has a line for each sentence, and none of a text's own", async () => {
@@ -296,7 +327,7 @@ describe("a check whose fingerprint is given", () => {
     const { fingerprint } = await scenario.preflight(made.id);
     const scheduled_at = new Date(Date.now() + 86_400_000).toISOString();
     const input = { campaign_id: made.id, segment_id: made.gold, scheduled_at, fingerprint };
-    return { ...made, schedule: () => scenario.call("schedule_campaign", input) };
+    return { ...made, fingerprint, schedule: () => scenario.call("schedule_campaign", input) };
   };
   const join = (name: string) => scenario.player({ email: `${name}@example.com`, tier: "Gold" });
 
@@ -316,6 +347,38 @@ describe("a check whose fingerprint is given", () => {
     await join("new2");
     await expect(schedule()).rejects.toThrow("an audience which has grown from 4 to 6 players since");
     expect(await scenario.get(id)).toMatchObject({ status: "draft" });
+  });
+
+  test("is refused with another number than its own, which would raise the approved one", async () => {
+    const { id, fingerprint } = await check();
+    const [hash] = fingerprint.split("-");
+    for (const number of ["1000000", "NaN", "4.5", "-4", ""]) {
+      const input = { campaignId: id, fingerprint: `${hash}-${number}` };
+      const { isError, data } = await agent("send_campaign", input);
+      expect([isError, data.code], number).toEqual([true, "conflict"]);
+    }
+  });
+
+  test("counts the players of now against the property's limit, and asks about them", async () => {
+    const { id, fingerprint } = await check();
+    await scenario.call("update_property", { propertyId: scenario.id, approval_over_players: 4 });
+    await join("new1");
+    const input = { campaignId: id, fingerprint };
+    const shown = await agent("send_campaign", input);
+    expect(shown.data.message).toContain("It reaches up to 5 players.");
+  });
+
+  test("that is older than a person's question approves no more than the question has shown", async () => {
+    const { id, fingerprint } = await check();
+    const players = (await scenario.call("list_players", {})) as { id: string; tier: string }[];
+    await scenario.call("update_player", {
+      id: players.find(({ tier }) => tier === "Gold")!.id,
+      tier: "Silver",
+    });
+    const input = { campaignId: id, fingerprint };
+    const { confirm_token } = (await agent("send_campaign", input)).data;
+    await agent("send_campaign", { ...input, confirm_token });
+    expect((await scenario.get(id)).approved.count).toBe(3);
   });
 
   test("is refused for a campaign that would fail at its hour", async () => {

@@ -31,10 +31,8 @@ test("the confirmation of a game has what its pages show, and who may play", asy
     rules_url: "https://play.example/rules",
     free_entry_url: "https://play.example/free",
   });
-  const { api_key } = await service.call("create_api_key", { property_id: place.id, name: "agent" });
-  const activate = CATALOG.operations.get("activate_game")!;
-  const asked = async (gameId: string) =>
-    (await onceOverMcp(service, activate, { gameId }, { "X-Api-Key": api_key })).data.message;
+  const agent = await agentOf(place.id);
+  const asked = async (gameId: string) => (await agent({ gameId })).message;
   const shown = await asked(game);
   expect(shown).toMatch(/Its pages say: "Win x+ and m" and 3 more characters\n/);
   expect(shown).toContain(
@@ -45,6 +43,24 @@ test("the confirmation of a game has what its pages show, and who may play", asy
   expect(open).toContain("Every player whom nothing bars may play.");
   expect(open).not.toContain("Its pages say");
 });
+
+test("a game whose segment has changed since its confirmation is asked about again", async () => {
+  const place = await arcade(service);
+  const rules = (value: string) => ({ conditions: [{ field: "tier", operator: "eq", value }] });
+  const { id: segment_id } = await place.call("create_segment", { name: "Few", ...rules("Gold") });
+  const gameId = await place.draft(HALF, { segment_id });
+  const agent = await agentOf(place.id);
+  const { confirm_token } = await agent({ gameId });
+  await place.call("update_segment", { id: segment_id, ...rules("Silver") });
+  expect(await agent({ gameId, confirm_token })).toMatchObject({ confirmation_required: true });
+});
+
+async function agentOf(property_id: string) {
+  const { api_key } = await service.call("create_api_key", { property_id, name: "agent" });
+  const activate = CATALOG.operations.get("activate_game")!;
+  return async (input: Record<string, unknown>) =>
+    (await onceOverMcp(service, activate, input, { "X-Api-Key": api_key })).data;
+}
 
 test("preview warns of shared links that lead nowhere, and of prizes without a limit in whole sentences", async () => {
   const place = await arcade(service);

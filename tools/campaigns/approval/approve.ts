@@ -27,6 +27,8 @@ export interface Present {
   lists: Lists;
   /** Players of the audience as somebody is shown them; null where nobody is, and once the audience is planned. */
   count: number | null;
+  /** Those that were shown with a fingerprint. */
+  checked?: number | null;
 }
 
 /** The campaign's state as it is now. Throws `conflict` unless a `fingerprint` is that of this state. */
@@ -40,7 +42,7 @@ export async function presentState(
   }
   const present = await shownState(context, campaign);
   if (fingerprint === undefined) return present;
-  return { ...present, count: checkFingerprint(context.property, campaign, present, fingerprint) };
+  return { ...present, checked: checkFingerprint(context.property, campaign, present, fingerprint) };
 }
 
 /** The state with the parts that a person is shown. */
@@ -64,8 +66,8 @@ function nullIfRefused(error: unknown): null {
 }
 
 /**
- * Asks about a state that reaches people, to whom the words are told. Answers it with the number that the person who
- * has confirmed it was shown: the audience may have grown since.
+ * Asks a person about a state that reaches people. Answers it with the number that was shown, by the question that is
+ * confirmed or by a fingerprint, the smaller one by both: the audience may have grown since.
  */
 export function askAbout(
   context: Context,
@@ -73,15 +75,17 @@ export function askAbout(
   present: Present,
   { sentences, isWeighed = true }: Pick<Question, "sentences"> & { isWeighed?: boolean },
 ): Present {
-  const { prints, lists, count } = present;
-  const shown = context.ask?.({
-    state: canonicalHash({ id: campaign.id, prints, lists }).toString("hex"),
-    facts: () => ({ ...factsOf(prints), ...lists }),
-    sentences,
-    audience: count,
-    ...(isWeighed && { reach: reachOf(context, campaign, count) }),
-  });
-  return { ...present, count: shown ?? count };
+  const { prints, lists, count, checked = null } = present;
+  const shown =
+    context.ask?.({
+      state: canonicalHash({ id: campaign.id, prints, lists }).toString("hex"),
+      facts: () => ({ ...factsOf(prints), ...lists }),
+      sentences,
+      audience: count,
+      ...(isWeighed && { reach: reachOf(context, campaign, count) }),
+    }) ?? null;
+  const numbers = [shown, checked].filter((number) => number !== null);
+  return { ...present, count: numbers.length > 0 ? Math.min(...numbers) : count };
 }
 
 /** The reach of sending a campaign to `audience` players, or once it has started to those whose messages wait. */

@@ -25,8 +25,7 @@ export async function watchAudiences(
   ids: string[],
 ): Promise<(ids: string[]) => Promise<void>> {
   if (!countsPeople(context.call)) return async () => {};
-  const campaigns = await waitingCampaigns(context);
-  const waiting = isAsked(context.call) ? await audiencesOf(context, campaigns) : [];
+  const waiting = isAsked(context.call) ? await audiencesOf(context, await waitingCampaigns(context)) : [];
   const left = await entriesAmong(context, ids);
   const playersOf = (known: string[]) => [...known, ...left.map(({ player_id }) => player_id)];
   const before = await standingOf(context, waiting, playersOf(ids));

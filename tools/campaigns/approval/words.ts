@@ -1,14 +1,16 @@
 import type { Context } from "#runtime/operation/context.ts";
 import { quoted } from "#runtime/visible-text.ts";
-import { type Campaign, sendingChannel, sentNow, templatesOf } from "#tools/campaigns/campaign/campaign.ts";
+import { type Campaign, sendingChannel, sentNow } from "#tools/campaigns/campaign/campaign.ts";
 import { ticketWords } from "#tools/campaigns/campaign/game-ticket.ts";
+import { templateOf } from "#tools/campaigns/content/content.ts";
+import { type MessageParts, messageWords } from "#tools/campaigns/content/message-words.ts";
+import { withVariant } from "#tools/campaigns/content/variants.ts";
 import { countWaiting } from "#tools/campaigns/planning/waiting.ts";
 import type { Cost } from "#tools/campaigns/preflight/cost.ts";
 import { type Preflight, preflight } from "#tools/campaigns/preflight/preflight.ts";
 import { checkReadiness, madeUp } from "#tools/campaigns/preflight/readiness.ts";
 import { fieldsOf } from "#tools/campaigns/preflight/sample.ts";
 import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
-import { messageWords } from "#tools/templates/rendering/message-words.ts";
 
 const MOST_FAULT = 200;
 
@@ -35,7 +37,7 @@ export async function sendingWords(
 export async function resumingWords(
   context: Context,
   campaign: Campaign,
-  { remaining = 0, estimated_cost = null }: { remaining?: number; estimated_cost?: Cost | null },
+  { remaining, estimated_cost }: { remaining: number; estimated_cost: Cost | null },
 ): Promise<string[]> {
   if (campaign.started_at === null) {
     const going = campaign.send_in_player_timezone ? campaign : sentNow(campaign);
@@ -92,33 +94,47 @@ function whenOf({ property }: Context, campaign: Campaign): string {
 /**
  * One message, of each variant where it has some. Its player's name is cut short: it is a stranger's text, and nobody
  * here needs it. Made-up values stand for no player: the gate may allow some until the message goes out.
+ * A message that nothing fills yet is shown as it is written.
  */
 export async function examplesOf(context: Context, campaign: Campaign): Promise<string[]> {
   const masked = { ...context, call: { ...context.call, masked: true } };
   const { rendered } = await checkReadiness(masked, campaign);
   const samples = rendered.length > 0 ? rendered : await madeUp(masked, campaign);
-  const shown = campaign.ab_test ? samples : samples.slice(0, 1);
-  const words = shown.flatMap(({ message, variant_id }, index) =>
-    messageWords(
-      { ...fieldsOf(message), inbox: campaign.inbox },
-      index === 0 ? "One message of them" : `One message of the variant ${variant_id}`,
-    ),
+  const sources = await sourcesOf(context, campaign);
+  const { inbox } = campaign;
+  const messages = samples.map(({ message, variant_id }) => ({ ...fieldsOf(message), inbox, variant_id }));
+  const shown = messages.length > 0 ? messages : sources;
+  const unfilled = messages.length > 0 ? "" : ", unfilled";
+  const words = (campaign.ab_test ? shown : shown.slice(0, 1)).flatMap(({ variant_id, ...parts }, index) =>
+    messageWords(parts, `One message of ${index === 0 ? "them" : `the variant ${variant_id}`}${unfilled}`),
   );
-  return (await hasConditions(context, campaign)) ? [...words, CONDITIONS] : words;
+  return CONDITION.test(JSON.stringify(sources)) ? [...words, CONDITIONS] : words;
 }
 
 const CONDITIONS = "It has conditions ({% if %}): other players may read other words.";
-const CONDITION = /\{%-?\s*(?:if|unless|case)\b/;
+/** In JSON, which writes a break as two characters. A loop leaves its words out where a player has none of its items. */
+const CONDITION = /\{%-?(?:\s|\\+(?:[nrtf]|u000b))*(?:if|unless|case|for|tablerow|liquid)\b/;
 
-async function hasConditions({ sql, property }: Context, campaign: Campaign): Promise<boolean> {
-  const { subject, preheader, body_html, body_mjml, body_text, voice_script, inbox, ab_test } = campaign;
-  const own = [subject, preheader, body_html, body_mjml, body_text, voice_script, inbox, ab_test];
-  if (CONDITION.test(JSON.stringify(own))) return true;
-  const ids = templatesOf(campaign).map(({ id }) => id);
-  const templates = await sql<{ source: string }[]>`
-    select concat_ws(' ', subject, html, mjml, text, voice_script::text) as source from templates
-    where property_id = ${property.id} and id = any(${ids}::uuid[]) and deleted_at is null`;
-  return templates.some(({ source }) => CONDITION.test(source));
+/** The message before it is filled, of each variant. */
+async function sourcesOf(context: Context, campaign: Campaign) {
+  const { ab_test } = campaign;
+  const forms = ab_test ? ab_test.variants.map((variant) => withVariant(campaign, variant)) : [campaign];
+  const sources: (MessageParts & { preheader: string | null; variant_id: string | null })[] = [];
+  for (const [index, form] of forms.entries()) {
+    const { subject, preheader, body_html, body_mjml, body_text, voice_script, inbox } = form;
+    const { template } = await templateOf(context, form);
+    const isOwn = [body_html, body_mjml, body_text].some((body) => body !== null);
+    const script = voice_script ?? template?.voice_script;
+    sources.push({
+      subject: subject ?? template?.subject,
+      preheader,
+      html: isOwn ? (body_html ?? body_mjml) : (template?.html ?? template?.mjml),
+      text: script ? JSON.stringify(script) : isOwn ? body_text : template?.text,
+      inbox,
+      variant_id: ab_test?.variants[index]?.id ?? null,
+    });
+  }
+  return sources;
 }
 
 function reachOf({ allowed, audience, blocked }: Preflight): string[] {

@@ -196,11 +196,15 @@ export function hasLinksOfData(html: string): boolean {
 
 /** Every address that the HTML leads to, once, in order; and whether a message may have it. Links to `baseUrl` may be plain. */
 export function linksIn(html: string, baseUrl: string): { url: string; isAllowed: boolean }[] {
-  const opened = addressesIn(html).filter(({ use }) => use === "open");
-  return [...new Set(opened.map(({ url }) => url))].map((url) => ({
+  return addressesOf(html, "open").map((url) => ({
     url,
     isAllowed: FINE.open.test(url) || url.startsWith(baseUrl),
   }));
+}
+
+/** Every address that a person opens in the HTML, or that it loads by itself, once, in order. */
+export function addressesOf(html: string, use: Address["use"]): string[] {
+  return [...new Set(addressesIn(html).flatMap((one) => (one.use === use ? [one.url] : [])))];
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {

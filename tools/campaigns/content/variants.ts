@@ -25,7 +25,7 @@ export async function compileVariants<C extends SendingChannel>(
 }
 
 /** The campaign as one variant has it. */
-function withVariant(campaign: Campaign, { subject, template_id }: Variant): Campaign {
+export function withVariant(campaign: Campaign, { subject, template_id }: Variant): Campaign {
   return {
     ...campaign,
     ab_test: null,

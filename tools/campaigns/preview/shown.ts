@@ -9,7 +9,7 @@ import { fieldsOf, Sample } from "#tools/campaigns/preflight/sample.ts";
 import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
 import { preheaderIn } from "#tools/templates/rendering/email-template.ts";
 import { completePlayer, PLAYER_FIELDS } from "#tools/templates/rendering/player-fields.ts";
-import { testedVariant } from "./test-send.ts";
+import { testedVariant, toEverybody } from "./test-send.ts";
 
 const Message = Sample.extend({
   player_id: z.uuid().nullable().describe("null: made-up values fill the message"),
@@ -34,9 +34,8 @@ export async function shownTo(
   { playerId, variantId }: { playerId?: string | undefined; variantId?: string | undefined },
 ): Promise<z.output<typeof ShownMessage>> {
   // A message can be looked at before its campaign has an audience.
-  const everyone: Campaign = { ...campaign, audience: "all", segment_id: null, conditions: null };
   const channel = sendingChannel(campaign);
-  const { content, problems } = await compileContent(channel, context, everyone);
+  const { content, problems } = await compileContent(channel, context, toEverybody(campaign));
   if (!content) {
     return { message: null, problems: problems.map(({ field, message }) => ({ field, message })) };
   }

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
 import { type Context, UNBOUNDED } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
+import { segmentFacts } from "#tools/approvals/approval.ts";
 import { activate } from "../activation/activate.ts";
 import { factsOf } from "../activation/facts.ts";
 import { activationWords } from "../activation/words.ts";
@@ -27,8 +28,9 @@ export default tool({
       const details = facts.errors.map((message) => ({ field: "gameId", message }));
       throw new Fault("invalid", { message: facts.errors.join(" "), details });
     }
+    const players = game.segment_id === null ? {} : await segmentFacts(context, game.segment_id);
     context.ask?.({
-      state: JSON.stringify([game.id, game.version, facts]),
+      state: JSON.stringify([game.id, game.version, facts, players]),
       sentences: () => activationWords(game, facts, segment),
       reach: UNBOUNDED,
     });

@@ -3,9 +3,9 @@ import { adHoc, type Fragment, sql } from "#db/sql.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
-import { listFacts, rulesFacts } from "#tools/approvals/approval.ts";
+import { segmentFacts } from "#tools/approvals/approval.ts";
 import { type Entries, enroll } from "#tools/enrollments/enroll.ts";
-import { audienceOf, referredBy } from "#tools/segments/rules/references.ts";
+import { audienceOf } from "#tools/segments/rules/references.ts";
 import { entryOf, type WayIn } from "../journey/way-in.ts";
 
 const MOST_PLAYERS = 10_000;
@@ -61,7 +61,7 @@ export default tool({
       ],
       facts: async () => ({
         "the journey's version": `${wayIn.journeyId} ${wayIn.version}`,
-        ...(segmentId && (await factsBehind(context, segmentId))),
+        ...(segmentId && (await segmentFacts(context, segmentId))),
       }),
       audience: entries.entered,
       reach: { players: () => entries.entered, cost: () => null },
@@ -70,12 +70,6 @@ export default tool({
     return { success: true as const, ...entries };
   },
 });
-
-async function factsBehind(context: Context, segmentId: string): Promise<Record<string, string>> {
-  const rules = { conditions: [{ field: `segment.${segmentId}`, operator: "in_segment" as const }] };
-  const { segments } = await referredBy(context.sql, context.property.id, rules);
-  return { ...rulesFacts(segments), ...(await listFacts(context, segments)) };
-}
 
 interface Options {
   entryKey: string;

@@ -4,11 +4,11 @@ import { storedNames } from "#runtime/operation/columns.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
 import { columns } from "#tools/campaigns/campaign/columns.ts";
+import type { MessageParts } from "#tools/campaigns/content/message-words.ts";
 import { checkReadiness } from "#tools/campaigns/preflight/readiness.ts";
 import type { Node, NodeOf } from "#tools/journeys/definition/definition.ts";
 import type { Problem } from "#tools/journeys/definition/structure.ts";
 import { htmlOf } from "#tools/templates/mjml/render.ts";
-import type { MessageParts } from "#tools/templates/rendering/message-words.ts";
 
 /** The journey that a message belongs to. */
 export interface Owner {

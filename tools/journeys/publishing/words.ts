@@ -1,8 +1,8 @@
 import { quoted } from "#runtime/visible-text.ts";
+import { bodyWords, type MessageParts } from "#tools/campaigns/content/message-words.ts";
 import type { NodeOf } from "#tools/journeys/definition/definition.ts";
 import type { Problem } from "#tools/journeys/definition/structure.ts";
 import type { Journey } from "#tools/journeys/journey/journey.ts";
-import { bodyWords, type MessageParts } from "#tools/templates/rendering/message-words.ts";
 import type { Inside, OnPublish } from "./people-inside.ts";
 
 /** The facts for a person's consent to publish a journey. `shown`: the parts of each message, by its node. */

@@ -1,12 +1,12 @@
 import { fieldWords } from "#runtime/operation/record-words.ts";
 import { quoted } from "#runtime/visible-text.ts";
-import { plainText } from "./plain-text.ts";
+import { plainText } from "#tools/templates/rendering/plain-text.ts";
+import { addressesOf } from "./content.ts";
 
 /** A person who decides reads no more of one message. */
 const MOST_CHARACTERS = 1_000;
 const MOST_PICTURES = 5;
 const MOST_ADDRESS = 200;
-const PICTURE = /<img\b[^>]*?\ssrc\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))/gi;
 
 /** The parts of a message, rendered or as templates. */
 export interface MessageParts {
@@ -32,11 +32,11 @@ export function bodyWords({ html, text, inbox }: MessageParts, named: string): s
 
 /** Pictures can hold words too. */
 function pictureWords(html: string): string[] {
-  const addresses = new Set([...html.matchAll(PICTURE)].map(([, ...values]) => values.join("").trim()));
-  if (addresses.size === 0) return [];
-  const shown = [...addresses].slice(0, MOST_PICTURES).map((address) => quoted(address, MOST_ADDRESS));
-  const more = addresses.size - shown.length;
-  return [`Pictures in it: ${shown.join(", ")}${more > 0 ? ` and ${more} more` : ""}.`];
+  const addresses = addressesOf(html, "load");
+  if (addresses.length === 0) return [];
+  const shown = addresses.slice(0, MOST_PICTURES).map((address) => quoted(address, MOST_ADDRESS));
+  const more = addresses.length - shown.length;
+  return [`Pictures and styles in it: ${shown.join(", ")}${more > 0 ? ` and ${more} more` : ""}.`];
 }
 
 /** The whole words of one message. A message without a subject is its text. */
