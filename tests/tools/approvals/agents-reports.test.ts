@@ -30,6 +30,15 @@ const behind = (config: object) => ({
   ],
 });
 
+/** A journey for the players of a tier. */
+const into = async (name: string) => {
+  const { id: segment_id } = await place.call("create_segment", {
+    name: `Fits ${name}`,
+    conditions: [{ field: "tier", operator: "eq", value: name }],
+  });
+  return clock.published(behind({ on: "segment_enter", segment_id }), { name });
+};
+
 describe("an event that an agent reports", () => {
   test("is asked about with the player and the journey that it opens, and moves nobody before", async () => {
     const definition = behind({ on: "event", event: "big win" });
@@ -94,14 +103,6 @@ describe("an event that an agent reports", () => {
 });
 
 describe("a change of data that moves a player into a journey", () => {
-  const into = async (name: string) => {
-    const { id: segment_id } = await place.call("create_segment", {
-      name: `Fits ${name}`,
-      conditions: [{ field: "tier", operator: "eq", value: name }],
-    });
-    return clock.published(behind({ on: "segment_enter", segment_id }), { name });
-  };
-
   test("is asked about with the player and the journey, and changes nothing before", async () => {
     await into("Topaz");
     const id = await place.player({ first_name: "Zoë", tier: "Gold" });
@@ -234,7 +235,8 @@ describe("a consent that an agent records", () => {
     expect(record).toMatchObject({ action: "granted", collection_method: "mcp", actor_type: "api_key" });
   });
 
-  test("that is a refusal is recorded at once", async () => {
+  test("that is a refusal is recorded at once, where it moves nobody into a journey", async () => {
+    await into("Pearl");
     const playerId = await place.player();
     const input = { propertyId: place.id, playerId, channel: "email", consentGiven: false };
     expect((await agent("consent_record", input)).data).toMatchObject({ success: true });
