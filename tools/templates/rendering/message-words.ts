@@ -1,12 +1,12 @@
 import { fieldWords } from "#runtime/operation/record-words.ts";
 import { quoted } from "#runtime/visible-text.ts";
 import { plainText } from "./plain-text.ts";
+import { tagsIn } from "./tags.ts";
 
 /** A person who decides reads no more of one message. */
 const MOST_CHARACTERS = 1_000;
 const MOST_PICTURES = 5;
 const MOST_ADDRESS = 200;
-const PICTURE = /<img\b[^>]*?\ssrc\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))/gi;
 
 /** The parts of a message, rendered or as templates. */
 export interface MessageParts {
@@ -32,7 +32,11 @@ export function bodyWords({ html, text, inbox }: MessageParts, named: string): s
 
 /** Pictures can hold words too. */
 function pictureWords(html: string): string[] {
-  const addresses = new Set([...html.matchAll(PICTURE)].map(([, ...values]) => values.join("").trim()));
+  const pictures = tagsIn(html).tags.filter(({ name }) => /^img$/i.test(name));
+  const sources = pictures.flatMap(
+    ({ attributes }) => attributes.find(({ name }) => /^src$/i.test(name)) ?? [],
+  );
+  const addresses = new Set(sources.map(({ value }) => value.trim()));
   if (addresses.size === 0) return [];
   const shown = [...addresses].slice(0, MOST_PICTURES).map((address) => quoted(address, MOST_ADDRESS));
   const more = addresses.size - shown.length;
