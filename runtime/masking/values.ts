@@ -1,7 +1,8 @@
 import { visible } from "#runtime/visible-text.ts";
 
+/** It begins at the sign, so that a long text without one is read once; the part before it has a bound. */
 const EMAIL =
-  /([\p{L}\p{N}])[\p{L}\p{N}.!#$%&'*+/=?^_`{|}~-]*(?:@|%40)([\p{L}\p{N}])[\p{L}\p{N}.-]*\.([\p{L}]{2,})/gu;
+  /(?<=([\p{L}\p{N}][\p{L}\p{N}.!#$%&'*+/=?^_`{|}~-]{0,320}))(?:@|%40)([\p{L}\p{N}])[\p{L}\p{N}.-]*\.([\p{L}]{2,})/gu;
 const E164 = /\+([1-9])\d{2,10}(\d{4})(?!\d)/g;
 /** A phone number as people write it. It is searched only in values that people submitted. */
 const WRITTEN_NUMBER = /^[+\d(][\d\s().-]{5,18}(\d{4})$/;
@@ -92,10 +93,21 @@ export function isMaskedForm(text: string): boolean {
   return MASKED_FORM.test(text);
 }
 
+function maskedEmails(text: string): string {
+  let masked = "";
+  let end = 0;
+  for (const { 0: rest, 1: before = "", 2: host, 3: top, index } of text.matchAll(EMAIL)) {
+    const local = text.slice(Math.max(end, index - before.length), index).replace(/^[^\p{L}\p{N}]+/u, "");
+    if (local === "") continue;
+    masked += `${text.slice(end, index - local.length)}${[...local][0]}***@${host}***.${top}`;
+    end = index + rest.length;
+  }
+  return masked + text.slice(end);
+}
+
 /** Text without whole addresses: `j***@e***.com`, `+1•••••4567`. */
 export function maskedText(text: string): string {
-  return text
-    .replace(EMAIL, "$1***@$2***.$3")
+  return maskedEmails(text)
     .replace(E164, "+$1•••••$2")
     .replace(NAMED_PLAYER, (_, number: string, name: string) => `the player ${number}, "${initials(name)}"`);
 }

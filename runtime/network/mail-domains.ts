@@ -35,8 +35,15 @@ export function openMailDomains(servers: readonly string[]): MailDomains {
   const denial = { isBelieved: Promise.resolve(false), until: 0 };
   const believesDenials = () => {
     if (denial.until <= performance.now()) {
-      denial.isBelieved = resolver.resolve4(KNOWN_NAME).then(() => true, isNoData);
       denial.until = performance.now() + CACHED_FOR.silence;
+      denial.isBelieved = resolver.resolve4(KNOWN_NAME).then(
+        () => true,
+        (error) => {
+          // A moment of failure says nothing: the next denial asks again.
+          if (isSilent(error) === "silence") denial.until = 0;
+          return errorCode(error) === "ENODATA";
+        },
+      );
     }
     return denial.isBelieved;
   };
@@ -81,10 +88,6 @@ async function query(
 
 function hasSome(addresses: string[]): "some" | "none" {
   return addresses.length > 0 ? "some" : "none";
-}
-
-function isNoData(error: unknown): boolean {
-  return errorCode(error) === "ENODATA";
 }
 
 function isSilent(error: unknown): "none" | "silence" {

@@ -166,6 +166,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "liquid.ts",
     "plain-text.ts",
     "player-fields.ts",
+    "tags.ts",
   ],
   "tools/campaigns/preflight": ["cost.ts", "preflight.ts", "readiness.ts", "sample.ts"],
   "tools/campaigns/campaign": [

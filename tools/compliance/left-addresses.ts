@@ -17,6 +17,9 @@ const BARRING_STATUSES: readonly PlayerStatus[] = ["banned", "deceased", "vip_ho
 /** The statuses that stay on an address that a record lets go of. Nobody lifts a self-exclusion, also one that had an end. */
 export const LEFT_BARRED: readonly PlayerStatus[] = [...BARRING_STATUSES, "self_excluded"];
 
+/** The source of a suppression that several records have caused. */
+const SEVERAL = "several players";
+
 /** Whether a record has a bar that must stay on an address that it lets go of. */
 export function isBarring({ status, consents }: { status: PlayerStatus; consents: object }): boolean {
   return LEFT_BARRED.includes(status) || Object.values(consents).includes(false);
@@ -25,7 +28,7 @@ export function isBarring({ status, consents }: { status: PlayerStatus; consents
 /**
  * Suppresses the addresses that these records are about to let go of: a later record with the address must not be
  * written to. A refusal bars its channels, dated by the refusal; the status of the record bars all. A suppression that
- * several records have caused is no one record's, and does not end with one of them.
+ * several records have caused does not end with one of them. It keeps the first one's id: that person's erasure finds it.
  */
 export async function barLeftAddresses(context: Context, leaving: readonly Leaving[]): Promise<void> {
   if (leaving.length === 0) return;
@@ -50,15 +53,18 @@ export async function barLeftAddresses(context: Context, leaving: readonly Leavi
       from leaving where status = any(${[...LEFT_BARRED]}::text[])
     )
     insert into suppressions (property_id, id, channel, address, address_hash, reason, source, player_id, updated_at)
-    select ${property.id}::uuid, uuid_v7(), channel, min(address), hash, reason, min(source),
-      case when count(distinct id) = 1 then (array_agg(id))[1] end, max(since)
+    select ${property.id}::uuid, uuid_v7(), channel, min(address), hash, reason,
+      case when count(distinct id) = 1 or reason = 'unsubscribed' then min(source) else ${SEVERAL} end,
+      case when count(distinct id) = 1 or reason <> 'unsubscribed' then (array_agg(id order by id))[1] end,
+      max(since)
     from (select * from refused union all select * from barred) b
     group by hash, channel, reason
     order by hash, channel
     on conflict (property_id, address_hash, channel, reason) where lifted_at is null
     do update set expires_at = null, updated_at = greatest(suppressions.updated_at, excluded.updated_at),
-      player_id = case when suppressions.reason = 'unsubscribed' or suppressions.player_id = excluded.player_id
-        then suppressions.player_id end
+      source = case when suppressions.reason = 'unsubscribed' or suppressions.player_id is null
+        or suppressions.player_id = excluded.player_id and excluded.source <> ${SEVERAL}
+        then suppressions.source else ${SEVERAL} end
     returning ${WRITTEN}`;
   announceSuppressed(context, written);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { maskedValue } from "#runtime/masking/values.ts";
+import { maskedText, maskedValue } from "#runtime/masking/values.ts";
 
 const said = (value: unknown): string => JSON.stringify(maskedValue(value));
 
@@ -49,4 +49,23 @@ test("the key of an enrollment is an event's value, and the cashier's line may n
   expect(said({ entry_key: "Zyxabel Trundelfaxe", redeemed_by: "her husband, Bo Trundelfaxe" })).not.toMatch(
     /Trundelfaxe/,
   );
+});
+
+test.each([
+  ["=zyx@a.example", "=z***@a***.example"],
+  ["zyx@a.example/bo@b.example", "z***@a***.example/b***@b***.example"],
+  ["zyx%40a.example&bo%40b.example", "z***@a***.example&b***@b***.example"],
+  ["𝒵yx@ä.example, @home, a @ b.example", "𝒵***@ä***.example, @home, a @ b.example"],
+  [`${"/pictures".repeat(100)}?m=zyx@a.example`, "***@a***.example"],
+])("the addresses of %s are masked", (text, masked) => {
+  expect(maskedText(text)).toContain(masked);
+  expect(maskedText(text)).not.toMatch(/yx@|yx%40/);
+});
+
+test("a picture within a text, and any long text, is masked in time", () => {
+  for (const part of ["iVBORw0KGgo", "a@", "%40a", "%40a.bc", "a.", "+1", "1 ", "?#", '"']) {
+    const begun = performance.now();
+    maskedValue({ html: `<img src="data:image/png;base64,${part.repeat(300_000 / part.length)}">` });
+    expect(performance.now() - begun, part).toBeLessThan(2000);
+  }
 });

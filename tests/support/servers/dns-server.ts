@@ -1,12 +1,13 @@
 import { createSocket, type RemoteInfo } from "node:dgram";
 import { once } from "node:events";
 
-/** The records of a name: mail servers, an IPv4 address, or none. `silent` is never answered. */
+/** The records of a name: mail servers, an IPv4 address, or none. `silent` is never answered, `failing` by SERVFAIL. */
 export interface Zone {
   mx?: string[];
   a?: string;
   missing?: true;
   silent?: true;
+  failing?: true;
 }
 
 const TYPES = { 1: "a", 15: "mx" } as const;
@@ -52,7 +53,7 @@ function reply(query: Buffer, end: number, type: number, zone: Zone): Buffer {
     type === 15 ? (zone.mx ?? []).map(mxData) : type === 1 && zone.a ? [addressData(zone.a)] : [];
   const header = Buffer.alloc(12);
   query.copy(header, 0, 0, 2);
-  header.writeUInt16BE(zone.missing ? 0x8183 : 0x8180, 2);
+  header.writeUInt16BE(zone.missing ? 0x8183 : zone.failing ? 0x8182 : 0x8180, 2);
   header.writeUInt16BE(1, 4);
   header.writeUInt16BE(answers.length, 6);
   const records = answers.map((data) => {

@@ -429,7 +429,7 @@ describe("an address that two players on hold have let go of", () => {
     await free(both[freed]!.id);
     expect(await against(email)).toEqual(["suppressed"]);
     const [bar] = (await service.get(`/api/suppressions?address.eq=${email}&lifted_at.is=null`)).body;
-    expect(bar).toMatchObject({ reason: "manual", source: "vip_hold", player_id: null });
+    expect(bar).toMatchObject({ reason: "manual", source: "several players", player_id: both[0]!.id });
     expect((await service.request("DELETE", `/api/suppressions/${bar.id}`)).status).toBe(200);
     expect(await against(email)).toEqual([]);
   });
@@ -441,6 +441,22 @@ describe("an address that two players on hold have let go of", () => {
     expect((await service.get(`/api/import_jobs/${job}`)).body).toMatchObject({ succeeded: 2, failed: 0 });
     await free(both[0]!.id);
     expect(await against(email)).toEqual(["suppressed"]);
+  });
+
+  test("is not kept in plain once both people are erased", async () => {
+    const email = anyEmail();
+    const numbers = [randomUUID(), randomUUID()];
+    await imported(numbers.map((player_id) => ({ player_id, email })));
+    const both = await Promise.all(
+      numbers.map(async (number) => (await service.get(`/api/players?player_id.eq=${number}`)).body[0]),
+    );
+    for (const { id } of both)
+      await service.request("PATCH", `/api/players/${id}`, { body: { status: "vip_hold" } });
+    await imported(numbers.map((player_id) => ({ player_id, email: anyEmail() })));
+    expect((await service.get(`/api/suppressions?address.eq=${email}`)).body).toHaveLength(1);
+    for (const { id } of both) expect((await call("data-deletion", { playerId: id })).status).toBe(200);
+    expect((await service.get(`/api/suppressions?address.eq=${email}`)).body).toEqual([]);
+    expect(await against(email)).toContain("suppressed");
   });
 
   test("stays barred when both have refused and one file gives both another address", async () => {

@@ -268,3 +268,20 @@ test("a name that another player has stays in notes, and so do few letters and p
   await scenario.erase(other);
   expect(await noted()).toBe("erased asked, not Zoë Quorvendish; May Day");
 });
+
+test("the erasure of a person with a short player_id waits for no rows of others", async () => {
+  const scenario = await newProperty();
+  const person = await scenario.player({ player_id: "e", email: "short@x.com" });
+  const conditions = [{ field: "player_id", operator: "in", value: ["e", "E", "ee"] }];
+  await scenario.call("create_segment", { name: "by number", conditions });
+  const { id } = await scenario.call("create_suppression", {
+    ...{ channel: "email", address: "other@x.com", reason: "manual", source: "the desk" },
+  });
+  await service.internals.db.asProperty(scenario.tenant.id, async (run) => {
+    await run`select from suppressions where property_id = ${scenario.tenant.id} and id = ${id} for update`;
+    expect((await scenario.erase(person)).status).toBe(200);
+  });
+  expect(await scenario.rows(sql`select conditions #>> '{0,value}' as ids from segments`)).toEqual([
+    { ids: '["erased", "E", "ee"]' },
+  ]);
+});

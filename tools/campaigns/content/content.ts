@@ -6,7 +6,9 @@ import type { Property } from "#runtime/operation/property.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
 import type { Candidate } from "#tools/providers/choose.ts";
 import type { PropertyVariables } from "#tools/templates/rendering/email-template.ts";
+import { VALUE } from "#tools/templates/rendering/tags.ts";
 import type { VoiceScript } from "#tools/voice/script.ts";
+import { addressesIn, addressesOf, shownIn, valuesOf } from "./addresses.ts";
 
 /** The recipient of one message: the id of the send, and the fields of a player that templates know. */
 export interface Recipient extends Record<string, unknown> {
@@ -123,12 +125,7 @@ interface Flaw {
   message: string;
 }
 
-const VALUE = String.raw`\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>]+))`;
-const OPENED = String.raw`\b(?:href|(?:form)?action)`;
-const LOADED = String.raw`(?<![\w-])(?:src|(?:image)?srcset|background|poster|data|lowsrc|dynsrc|ping|codebase|manifest)`;
-const ADDRESS = new RegExp(`(?:(${OPENED})|(${LOADED}))${VALUE}`, "gi");
 const META = new RegExp(String.raw`\bhttp-equiv${VALUE}`, "gi");
-const IN_STYLE = /\burl\(\s*(?:"([^"]*)"|'([^']*)'|([^\s"'()]+))|@import\s+(?:"([^"]*)"|'([^']*)')/gi;
 const IN_TEXT = /http:\/\/\S*/i;
 
 /** Elements that load a page of their own, move all links, or run code. */
@@ -178,22 +175,6 @@ function notHttps(what: string, url: string): string {
   return `a ${what} is not https: ${url.slice(0, 200)}`;
 }
 
-/** The values that a pattern with alternative groups finds, as a mail reader takes them. */
-function valuesOf(html: string, pattern: RegExp): string[] {
-  return [...html.matchAll(pattern)].map((groups) => addressIn(groups.slice(1).find(isText) ?? ""));
-}
-
-const isText = (group: string | undefined) => group !== undefined;
-
-const DATA = String.raw`\s*=\s*(?:"[^"]*\{[{%]|'[^']*\{[{%]|[^\s"'<>]*\{[{%])`;
-const OF_DATA = new RegExp(String.raw`(?:${OPENED}|${LOADED})${DATA}|\burl\([^)]*\{[{%]|\|\s*raw\b`, "i");
-const OF_OURS = /\{\{-?\s*(?:unsubscribe_url|preferences_url|inbox_url|game_url|property\.\w+)\s*-?\}\}/g;
-
-/** Whether players' data makes an address of the source, so that each message must be looked at. */
-export function hasLinksOfData(html: string): boolean {
-  return OF_DATA.test(html.replace(OF_OURS, ""));
-}
-
 /** Every address that the HTML leads to, once, in order; and whether a message may have it. Links to `baseUrl` may be plain. */
 export function linksIn(html: string, baseUrl: string): { url: string; isAllowed: boolean }[] {
   return addressesOf(html, "open").map((url) => ({
@@ -202,99 +183,12 @@ export function linksIn(html: string, baseUrl: string): { url: string; isAllowed
   }));
 }
 
-/** Every address that a person opens in the HTML, or that it loads by itself, once, in order. */
-export function addressesOf(html: string, use: Address["use"]): string[] {
-  return [...new Set(addressesIn(html).flatMap((one) => (one.use === use ? [one.url] : [])))];
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  colon: ":",
-  tab: "",
-  newline: "",
-  amp: "&",
-  sol: "/",
-  quot: "",
-};
-
-/** An attribute's address as a mail reader takes it: entities read, and without what it passes over. */
-function addressIn(attribute: string): string {
-  const read = attribute.replace(
-    /&(?:#x([0-9a-f]{1,6})|#(\d{1,7})|(\w+));?/gi,
-    (whole, hex, decimal, name) => {
-      if (name !== undefined) return ENTITIES[String(name).toLowerCase()] ?? whole;
-      const code = Number.parseInt(hex ?? decimal, hex === undefined ? 10 : 16);
-      return code <= 0x10ffff ? String.fromCodePoint(code) : "";
-    },
-  );
-  return read.replace(/[\p{Cc}\s]/gu, "").replace(/^["']+/, "");
-}
-
-/** An address in HTML. */
-interface Address {
-  url: string;
-  /** A person opens it, or the mail reader loads it. */
-  use: "open" | "load";
-  /** It is in an attribute of a tag or in a style: a mail reader takes it for an address. */
-  isReal: boolean;
-}
-
-/**
- * All addresses of the HTML, in order. Broken HTML is read in many ways, so each text that looks like an attribute is one:
- * that protects. A message is called faulty for want of a host by the real ones alone.
- */
-function addressesIn(html: string): Address[] {
-  const { ends, styled } = attributesOf(html);
-  const named = [...html.matchAll(ADDRESS)].flatMap((match): Address[] => {
-    const [whole, opened, loaded = "", ...values] = match;
-    const value = values.find(isText) ?? "";
-    const isReal = ends.has(match.index + whole.length);
-    if (opened !== undefined) return [{ url: addressIn(value), use: "open", isReal }];
-    return (/srcset$/i.test(loaded) ? candidatesOf(value) : [value]).map((url) => {
-      return { url: addressIn(url), use: "load", isReal };
-    });
-  });
-  const inStyles = [...html.matchAll(IN_STYLE)].map((match): Address => {
-    const url = addressIn(match.slice(1).find(isText) ?? "");
-    return { url, use: "load", isReal: styled.startsWith(match[0], match.index) };
-  });
-  return [...named, ...inStyles];
-}
-
-/** The addresses of a `srcset`, without their widths. */
-function candidatesOf(srcset: string): string[] {
-  return srcset.split(/,(?:\s+|(?<=\s[\d.]+[wxh],))/).map((one) => one.trim().split(/\s/, 1)[0]!);
-}
-
-/** A comment, which Outlook reads if it begins with [if; a style sheet; or a tag. */
-const PART =
-  /<!--(?:-?>|(?!\[if)(?:.*?-->|.*))|<style(?![\w-])(?:.*?<\/style|.*)|<[a-z](?:"[^"]*"|'[^']*'|[^'"<>])*>/gis;
-const ATTRIBUTE = new RegExp(String.raw`([^\s"'<>/=]+)(?:${VALUE})?`, "g");
-const OF_ADDRESS =
-  /^(?:(?:xlink:)?href|(?:form)?action|src|(?:image)?srcset|background|poster|lowsrc|dynsrc)$/i;
-
-/** Where the tags' attributes with an address end; and the tags and style sheets with blanks for the rest. */
-function attributesOf(html: string): { ends: ReadonlySet<number>; styled: string } {
-  const ends = new Set<number>();
-  let styled = "";
-  for (const { 0: part, index } of html.matchAll(PART)) {
-    if (part.startsWith("<!")) continue;
-    styled += " ".repeat(index - styled.length) + part;
-    if (/^<style/i.test(part)) continue;
-    for (const { 0: attribute, 1: name = "", index: at } of part.matchAll(ATTRIBUTE)) {
-      if (OF_ADDRESS.test(name)) ends.add(index + at + attribute.length);
-    }
-  }
-  return { ends, styled };
-}
-
 /**
  * Throws `invalid` for an address of the HTML's source that has no host: a mail has no address of its own, so nothing
  * would open or load. Addresses that are made of data, and those within the message, are left out.
  */
 export function checkHosts(html: string | null | undefined): void {
-  const dead = addressesIn(html ?? "").find(
-    ({ url, isReal }) => isReal && !/^(?:#|$)|[{}]/.test(url) && !ANOTHER_PLACE.test(url),
-  );
+  const dead = shownIn(html ?? "").find(({ url }) => !/^(?:#|$)|[{}]/.test(url) && !ANOTHER_PLACE.test(url));
   if (dead === undefined) return;
   const what = dead.use === "open" ? "link" : "picture";
   throw invalid(

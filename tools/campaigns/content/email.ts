@@ -17,6 +17,7 @@ import { completePlayer } from "#tools/templates/rendering/player-fields.ts";
 import { type Look, lookOf } from "#tools/themes/theme.ts";
 import { markLinks } from "#tools/tracking/marks.ts";
 import { type Rewrite, trackMail } from "#tools/tracking/track-mail.ts";
+import { hasLinksOfData } from "./addresses.ts";
 import {
   type Compile,
   type CompileContext,
@@ -25,7 +26,6 @@ import {
   checkLinks,
   compiledBeside,
   compiledOr,
-  hasLinksOfData,
   NO_SUBJECT,
   propertyVariables,
   type Recipient,

@@ -1,7 +1,7 @@
 import { fieldWords } from "#runtime/operation/record-words.ts";
 import { quoted } from "#runtime/visible-text.ts";
 import { plainText } from "#tools/templates/rendering/plain-text.ts";
-import { addressesOf } from "./content.ts";
+import { addressesOf } from "./addresses.ts";
 
 /** A person who decides reads no more of one message. */
 const MOST_CHARACTERS = 1_000;

@@ -76,10 +76,14 @@ async function toldApart({ sql, property }: Erasure, table: string, rows: readon
   });
 }
 
-/** Texts that contain the person's data contain one of these, apart from case and the separators of a phone. */
+/**
+ * Texts that contain the person's data contain one of these, apart from case and the separators of a phone. A short
+ * identifier is removed where it is a whole value of JSON alone: the letters are in too many rows.
+ */
 function termsOf({ addresses, names, externalId }: Person): string[] {
   const dialed = addresses.map((one) => (one.startsWith("+") ? one.slice(1).slice(-10) : one));
-  return [...dialed, ...names, ...(externalId === null ? [] : [externalId])];
+  const id = isTelling(externalId) ? externalId : JSON.stringify(externalId);
+  return [...dialed, ...names, ...(externalId === null ? [] : [id])];
 }
 
 function scrubOf({ addresses, names, externalId }: Person): Scrub {

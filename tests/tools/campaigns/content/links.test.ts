@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { checkHosts, checkLinks, flawsIn, hasLinksOfData } from "#tools/campaigns/content/content.ts";
+import { hasLinksOfData } from "#tools/campaigns/content/addresses.ts";
+import { checkHosts, checkLinks, flawsIn } from "#tools/campaigns/content/content.ts";
 
 const BASE = "http://127.0.0.1:8787";
 const flaw = (html: string) => flawsIn({ html }, BASE)[0]?.message ?? null;
@@ -29,6 +30,11 @@ test.each([
   ["<img src=&#104;ttp://evil.example/a.png>", "not https: http://evil.example/a.png"],
   ["<img src='data:text/html,x'>", "not https: data:text/html"],
   ["<img srcset='https://a.example/1.png 1x, http://evil.example/2.png 2x'>", "http://evil.example/2.png"],
+  ["<img srcset='https://a.example/1.png 1x ,http://evil.example/2.png 2x'>", "http://evil.example/2.png"],
+  ["<img srcset='https://a.example/1.png ,http://evil.example/2.png'>", "http://evil.example/2.png"],
+  ["<img alt='href=' src='http://evil.example/a.png'>", "not https: http://evil.example/a.png"],
+  ["<a title='href=' href='http://evil.example'>x</a>", "not https: http://evil.example"],
+  ["<a title='src=' href='https://a.example' ping='http://evil.example'>x</a>", "http://evil.example"],
   ["<td background='http://evil.example/a.png'>", "not https: http://evil.example/a.png"],
   ["<video poster=//evil.example/a.png></video>", "not https: //evil.example/a.png"],
   ["<p style='background:url(http://evil.example/a.png)'>", "not https: http://evil.example/a.png"],
@@ -69,6 +75,7 @@ test.each([
   ["<img alt='' src=/pictures/logo.png>", "/pictures/logo.png"],
   ["<img src='https://cdn.example/1.png' srcset='https://cdn.example/1.png 1x, 2.png 2x'>", "2.png"],
   ["<img srcset='https://cdn.example/1.png 1x,big.png 2x'>", "big.png"],
+  ["<a title='href=' href='play.html'>Play</a>", "play.html"],
   ["<td background='pattern.gif'>x</td>", "pattern.gif"],
   ["<p style='background: url(pattern.gif)'>x</p>", "pattern.gif"],
   ["<style>.a { background: url('pattern.gif') }</style>", "pattern.gif"],
@@ -80,6 +87,7 @@ test.each([
 test.each([
   "<a href='#top'>Up</a> <a href='https://casino.example'>Play</a> <a href='tel:+18005550100'>Call</a>",
   "<a href='{{ unsubscribe_url }}'>Stop</a> <a href='{% if vip %}https://a.example{% endif %}'>VIP</a>",
+  '<td style="background: url(&apos;https://cdn.example/a.png&apos;)" title="see url(abc)">x</td>',
   "<a href=''>Nothing yet</a> <a name='offers'>Offers</a>",
   "<td data-action='toggle' data-href='x'>No link</td> <p>Write href=abc, url(abc), or action = 'play'</p>",
   "<style>a[href='x'] { color: red }</style> <a title='see href=here' href='https://casino.example'>Play</a>",
@@ -96,6 +104,9 @@ test.each([
   ["<img src='https://cdn.example/{{ player.tier }}.png'>", true],
   ["<p style='background:url({{ player.custom.picture }})'>", true],
   ["<a href='{{ player.custom.site }}'>x</a>", true],
+  ["<a title='href=' href='{{ player.custom.site }}'>x</a>", true],
+  ["<a href=https://a.example/?tier={{player.tier}}>x</a>", true],
+  ["<p style='background: url( \"a(b).{{ player.tier }}.png\")'>", true],
   ["<p>{{ player.custom.html | raw }}</p>", true],
   ["<a href='{{ unsubscribe_url }}'>x</a> {{ player.first_name }}", false],
 ])("whether a player's data makes an address of %s: %s", (html, is) => {
@@ -115,10 +126,19 @@ test("broken HTML of any length is read in time", () => {
     "&#x",
     "<!--",
     "<a href",
+    "<img srcset=', ,",
   ]) {
     const begun = performance.now();
     flaw(part.repeat(100_000));
     checkHosts(part.repeat(100_000));
+    expect(performance.now() - begun, part).toBeLessThan(2000);
+  }
+});
+
+test("whether data makes an address is told in time", () => {
+  for (const part of ["href=", "href='", "src = ", "url(", 'url("', "url(x ", "| "]) {
+    const begun = performance.now();
+    hasLinksOfData(part.repeat(100_000));
     expect(performance.now() - begun, part).toBeLessThan(2000);
   }
 });
