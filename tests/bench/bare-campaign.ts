@@ -20,7 +20,7 @@ import { planPage } from "#tools/campaigns/planning/plan.ts";
 import { compileContent } from "#tools/campaigns/preflight/readiness.ts";
 import { pads } from "#tools/people/address.ts";
 import { unsubscribeLinks } from "#tools/player-links/links.ts";
-import { PLAYER_FIELDS } from "#tools/templates/rendering/player-fields.ts";
+import { PLAYER_FIELDS } from "#tools/templates/rendering/liquid.ts";
 import { benchDatabase } from "./database.ts";
 
 /** Of so many players, how many may be sent to: one in ten has not consented, one in 50 is suppressed. */

@@ -160,14 +160,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   "runtime/network": ["mail-domains.ts", "outgoing.ts", "public-address.ts", "retry-after.ts"],
   "runtime/secrets": ["app-secret.ts", "links.ts", "sealing.ts", "signature.ts", "timed-links.ts"],
-  "tools/templates/rendering": [
-    "email-document.ts",
-    "email-template.ts",
-    "liquid.ts",
-    "plain-text.ts",
-    "player-fields.ts",
-    "tags.ts",
-  ],
+  "tools/templates/rendering": ["email-document.ts", "email-template.ts", "liquid.ts", "plain-text.ts"],
   "tools/campaigns/preflight": ["cost.ts", "preflight.ts", "readiness.ts", "sample.ts"],
   "tools/campaigns/campaign": [
     "ab-test.ts",

@@ -6,9 +6,8 @@ import type { Property } from "#runtime/operation/property.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
 import type { Candidate } from "#tools/providers/choose.ts";
 import type { PropertyVariables } from "#tools/templates/rendering/email-template.ts";
-import { VALUE } from "#tools/templates/rendering/tags.ts";
 import type { VoiceScript } from "#tools/voice/script.ts";
-import { addressesIn, addressesOf, shownIn, valuesOf } from "./addresses.ts";
+import { addressesIn, addressesOf, shownIn, VALUE, valuesOf } from "./addresses.ts";
 
 /** The recipient of one message: the id of the send, and the fields of a player that templates know. */
 export interface Recipient extends Record<string, unknown> {

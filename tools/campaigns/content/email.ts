@@ -12,8 +12,7 @@ import {
   type PropertyVariables,
   playerVariables,
 } from "#tools/templates/rendering/email-template.ts";
-import { parseField, SOURCE_CHARACTERS } from "#tools/templates/rendering/liquid.ts";
-import { completePlayer } from "#tools/templates/rendering/player-fields.ts";
+import { completePlayer, parseField, SOURCE_CHARACTERS } from "#tools/templates/rendering/liquid.ts";
 import { type Look, lookOf } from "#tools/themes/theme.ts";
 import { markLinks } from "#tools/tracking/marks.ts";
 import { type Rewrite, trackMail } from "#tools/tracking/track-mail.ts";

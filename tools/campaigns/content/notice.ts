@@ -4,7 +4,7 @@ import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
 import { compileParts, type InboxParts } from "#tools/inbox/parts.ts";
 import { messageLinks, type PageLinks } from "#tools/player-links/links.ts";
 import { compileEmail, playerVariables } from "#tools/templates/rendering/email-template.ts";
-import { completePlayer } from "#tools/templates/rendering/player-fields.ts";
+import { completePlayer } from "#tools/templates/rendering/liquid.ts";
 import {
   type CompileContext,
   checkHosts,

@@ -6,8 +6,7 @@ import { messageLinks } from "#tools/player-links/links.ts";
 import { withOptOut } from "#tools/sms/opt-out-words.ts";
 import { segmentsOf } from "#tools/sms/segments.ts";
 import { playerVariables } from "#tools/templates/rendering/email-template.ts";
-import { type ParsedField, parseField } from "#tools/templates/rendering/liquid.ts";
-import { completePlayer } from "#tools/templates/rendering/player-fields.ts";
+import { completePlayer, type ParsedField, parseField } from "#tools/templates/rendering/liquid.ts";
 import { type Compile, checkLinks, compiledOr, propertyVariables, templateOf } from "./content.ts";
 
 // Carriers drop longer ones, and most vendors take 1600 characters at most.

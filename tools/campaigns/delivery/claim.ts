@@ -10,7 +10,7 @@ import { gateReasons } from "#tools/compliance/gate.ts";
 import { clockAt, hoursApply, hoursCtes, nextOpening } from "#tools/compliance/hours.ts";
 import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
 import { devicesOf } from "#tools/push-subscriptions/subscription.ts";
-import { PLAYER_FIELDS } from "#tools/templates/rendering/player-fields.ts";
+import { PLAYER_FIELDS } from "#tools/templates/rendering/liquid.ts";
 import { dueSends, expiryOf, isExpired, lockWithPlayers } from "./due-sends.ts";
 import { noteClaim, roomToClaim } from "./pace.ts";
 import type { ProviderIdentity } from "./repeats.ts";

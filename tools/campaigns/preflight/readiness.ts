@@ -22,8 +22,7 @@ import { voiceContent } from "#tools/campaigns/content/voice.ts";
 import { audienceSql, firstAllowed, hasAudience } from "#tools/campaigns/planning/audience.ts";
 import { unsubscribeLinks } from "#tools/player-links/links.ts";
 import { ownProviders } from "#tools/providers/choose.ts";
-import { ranOutOfTime } from "#tools/templates/rendering/liquid.ts";
-import { completePlayer, PLAYER_FIELDS } from "#tools/templates/rendering/player-fields.ts";
+import { completePlayer, PLAYER_FIELDS, ranOutOfTime } from "#tools/templates/rendering/liquid.ts";
 
 const SAMPLES = 3;
 

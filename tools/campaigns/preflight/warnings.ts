@@ -6,7 +6,7 @@ import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaig
 import { audienceSql } from "#tools/campaigns/planning/audience.ts";
 import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
 import { lettersBeyondGsm } from "#tools/sms/segments.ts";
-import { BARE_FIELDS, PLAYER_FIELDS } from "#tools/templates/rendering/player-fields.ts";
+import { BARE_FIELDS, PLAYER_FIELDS } from "#tools/templates/rendering/liquid.ts";
 import type { Sample } from "./sample.ts";
 
 /** Warns of a provider that reaches nobody, or whose contract may not allow gambling content. */

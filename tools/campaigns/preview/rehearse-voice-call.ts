@@ -6,7 +6,7 @@ import { tool } from "#runtime/operation/operation.ts";
 import { findCampaign } from "#tools/campaigns/campaign/campaign.ts";
 import { compileContent, notReady } from "#tools/campaigns/preflight/readiness.ts";
 import { keywordsOf } from "#tools/sms/keywords.ts";
-import { completePlayer } from "#tools/templates/rendering/player-fields.ts";
+import { completePlayer } from "#tools/templates/rendering/liquid.ts";
 import { stopReader } from "#tools/voice/engine/heard.ts";
 import { type CallOutcome, OUTCOMES } from "#tools/voice/engine/outcomes.ts";
 import { TranscriptLine } from "#tools/voice/engine/transcript.ts";

@@ -8,7 +8,7 @@ import { compileContent, MADE_UP, renderedFor } from "#tools/campaigns/preflight
 import { fieldsOf, Sample } from "#tools/campaigns/preflight/sample.ts";
 import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
 import { preheaderIn } from "#tools/templates/rendering/email-template.ts";
-import { completePlayer, PLAYER_FIELDS } from "#tools/templates/rendering/player-fields.ts";
+import { completePlayer, PLAYER_FIELDS } from "#tools/templates/rendering/liquid.ts";
 import { testedVariant, toEverybody } from "./test-send.ts";
 
 const Message = Sample.extend({

@@ -16,7 +16,7 @@ import {
 } from "#tools/people/address.ts";
 import type { VendorChannel } from "#tools/providers/provider.ts";
 import { devicesOf } from "#tools/push-subscriptions/subscription.ts";
-import { completePlayer, PLAYER_FIELDS } from "#tools/templates/rendering/player-fields.ts";
+import { completePlayer, PLAYER_FIELDS } from "#tools/templates/rendering/liquid.ts";
 import { longestCall, voiceLaws } from "#tools/voice/law/law.ts";
 
 /** The recipient of a test. `staff`: a user of the property; a player then only fills the message with values. */

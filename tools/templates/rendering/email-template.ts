@@ -1,9 +1,8 @@
 import { decodeHTML } from "entities";
 import { Fault, invalid, toFault } from "#runtime/faults.ts";
 import { isUnfinished } from "#runtime/limits/turns.ts";
-import { type ParsedField, parseField, ranOutOfTime } from "./liquid.ts";
+import { BARE_FIELDS, type ParsedField, parseField, ranOutOfTime } from "./liquid.ts";
 import { plainText } from "./plain-text.ts";
-import { BARE_FIELDS } from "./player-fields.ts";
 
 export interface EmailTemplate {
   subject: string;

@@ -3,7 +3,6 @@ import { LRUCache } from "lru-cache";
 import { storable } from "#db/text.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { OUT_OF_TIME, stepped } from "#runtime/limits/turns.ts";
-import { BARE_FIELDS, PLAYER_FIELDS } from "./player-fields.ts";
 
 /** An email of 100 KB is cut off by large mail clients. These leave room for more, and none for a bomb. */
 export const SOURCE_CHARACTERS = 500_000;
@@ -20,6 +19,49 @@ const BRACKETS = 2_000;
 const FILE_TAGS = ["include", "render", "layout", "block"];
 // These filters parse and run an expression for each item, and never check the time limit.
 const EXPRESSION_FILTERS = /_exp$/;
+
+/** The columns of a player that templates may use. */
+export const PLAYER_FIELDS = [
+  "player_id",
+  "email",
+  "phone",
+  "first_name",
+  "last_name",
+  "tier",
+  "adt",
+  "coin_in",
+  "lifetime_theo",
+  "status",
+  "timezone",
+  "state",
+  "postal_code",
+  "country",
+  "birth_date",
+  "language",
+  "custom",
+  "last_visit_at",
+  "tags",
+] as const;
+
+/** The fields of a player that templates may name without `player.` too. */
+export const BARE_FIELDS: readonly string[] = ["first_name", "last_name", "email", "tier"];
+
+/** A player with a value in every field, and in each custom field that the template reads. */
+export function completePlayer(variables: readonly string[]): Record<string, unknown> {
+  const texts = Object.fromEntries(PLAYER_FIELDS.map((field) => [field, "sample"]));
+  const custom = variables.flatMap((path) => /^player\.custom\.(\w+)/.exec(path)?.[1] ?? []);
+  return {
+    ...texts,
+    email: "player@example.com",
+    adt: 100,
+    coin_in: 1000,
+    lifetime_theo: 5000,
+    birth_date: "1980-01-31",
+    last_visit_at: "2026-01-31T12:00:00Z",
+    tags: ["sample"],
+    custom: Object.fromEntries(custom.map((key) => [key, "sample"])),
+  };
+}
 
 /** `html` escapes the values that a template prints, unless it says `raw`; `text` does not. */
 type Engine = "html" | "text";
