@@ -255,8 +255,9 @@ test("records that were named after two people are told apart after both erasure
 test("a name that another player has stays in notes, and so do few letters and parts of words", async () => {
   const scenario = await newProperty();
   const note = "Zoë Quorvend asked, not Zoë Quorvendish; May Day";
-  await scenario.call("create_dnc_entry", { phone: "+17025550199", note });
-  const noted = async () => (await scenario.rows(sql`select note from dnc_entries`))[0]!.note;
+  const conditions = [{ field: "tier", operator: "eq", value: "Gold" }];
+  await scenario.call("create_segment", { name: "Gold", description: note, conditions });
+  const noted = async () => (await scenario.rows(sql`select description from segments`))[0]!.description;
   const zoe = { first_name: "Zoë", last_name: "Quorvend" };
   const [one, other] = [
     await scenario.player({ ...zoe, email: "z1@x.com" }),
@@ -274,11 +275,9 @@ test("the erasure of a person with a short player_id waits for no rows of others
   const person = await scenario.player({ player_id: "e", email: "short@x.com" });
   const conditions = [{ field: "player_id", operator: "in", value: ["e", "E", "ee"] }];
   await scenario.call("create_segment", { name: "by number", conditions });
-  const { id } = await scenario.call("create_suppression", {
-    ...{ channel: "email", address: "other@x.com", reason: "manual", source: "the desk" },
-  });
+  const { id } = await scenario.call("create_template", { name: "the desk", channel: "sms", text: "Hi" });
   await service.internals.db.asProperty(scenario.tenant.id, async (run) => {
-    await run`select from suppressions where property_id = ${scenario.tenant.id} and id = ${id} for update`;
+    await run`select from templates where property_id = ${scenario.tenant.id} and id = ${id} for update`;
     expect((await scenario.erase(person)).status).toBe(200);
   });
   expect(await scenario.rows(sql`select conditions #>> '{0,value}' as ids from segments`)).toEqual([

@@ -21,7 +21,7 @@ export interface Person {
   /** The player's former addresses that no player has now. */
   former: Pick<Known, "hash" | "isEmail">[];
   identityHash: Buffer | null;
-  /** The player's full name, in the orders in which people write it, if no other player has it. */
+  /** The player's full name, in the orders in which people write it. Another player may have it too. */
   names: string[];
   /** The operator's own identifier; null once it is erased. */
   externalId: string | null;
@@ -52,7 +52,7 @@ export async function personOf(context: Context, player: KnownPlayer): Promise<P
     ownHashes: present.map(({ hash }) => hash),
     former: known.filter(({ hash }) => !present.some((one) => one.hash === hash)),
     identityHash: identityHash(property.pepper, player),
-    names: await fullNames(context, player),
+    names: fullNames(player),
     externalId: player.player_id === player.id ? null : player.player_id,
   };
 }
@@ -60,15 +60,20 @@ export async function personOf(context: Context, player: KnownPlayer): Promise<P
 /** A name of few letters may be two ordinary words. */
 const TELLING_NAME = 6;
 
-async function fullNames(
-  { sql, property }: Context,
-  { id, first_name: first, last_name: last }: KnownPlayer,
-): Promise<string[]> {
+function fullNames({ first_name: first, last_name: last }: KnownPlayer): string[] {
   if (!first || !last || first.length + last.length < TELLING_NAME) return [];
+  return [`${first} ${last}`, `${last}, ${first}`, `${last} ${first}`];
+}
+
+/** Whether another player has the person's full name. It reads all players. */
+export async function isNamesake(
+  { sql, property }: Pick<Context, "sql"> & { property: { id: string } },
+  { id, names }: Person,
+): Promise<boolean> {
   const others = await sql`
     select from players where property_id = ${property.id} and id <> ${id} and deleted_at is null
-      and lower(first_name) = lower(${first}) and lower(last_name) = lower(${last}) limit 1`;
-  return others.length > 0 ? [] : [`${first} ${last}`, `${last}, ${first}`, `${last} ${first}`];
+      and lower(first_name || ' ' || last_name) = lower(${names[0] ?? null}::text) limit 1`;
+  return others.length > 0;
 }
 
 /** Other players with one of the person's present addresses. */

@@ -8,7 +8,7 @@ import {
   squeezed,
   wordPattern,
 } from "./matching-person.ts";
-import type { Person } from "./person.ts";
+import { isNamesake, type Person } from "./person.ts";
 import { SCRUBBED, type Texts } from "./scrubbed-texts.ts";
 import type { Erasure, Trace } from "./trace.ts";
 
@@ -46,7 +46,8 @@ async function scrub(erasure: Erasure, table: string, columns: Texts): Promise<n
     select id, ${join(names.map(identifier))} from ${identifier(table)}
     where property_id = ${property.id} and (${join(found, " or ")})
     order by id for no key update`;
-  const patterns = scrubOf(person);
+  const isNamed = rows.some((row) => mentions(row, person.names)) && !(await isNamesake(erasure, person));
+  const patterns = scrubOf({ ...person, names: isNamed ? person.names : [] });
   const changed = rows.flatMap((row) => {
     const next = Object.fromEntries(names.map((name) => [name, scrubColumn(row, name, columns, patterns)]));
     return names.every((name) => next[name] === row[name]) ? [] : [{ id: row.id, ...next }];
@@ -59,6 +60,11 @@ async function scrub(erasure: Erasure, table: string, columns: Texts): Promise<n
     from jsonb_to_recordset(${await toldApart(erasure, table, changed)}::jsonb) as c(id uuid, ${raw(types.join(", "))})
     where t.property_id = ${property.id} and t.id = c.id`;
   return changed.length;
+}
+
+function mentions(row: Row, names: readonly string[]): boolean {
+  const text = JSON.stringify(row).toLowerCase();
+  return names.some((name) => text.includes(name.toLowerCase()));
 }
 
 /** Names are unique, and those of records about two erased people may have differed in the person alone. */
