@@ -210,7 +210,7 @@ function ruleField(record: object): string | null {
   return "field" in record && "operator" in record && typeof record.field === "string" ? record.field : null;
 }
 
-/** What a rule compares with a masked field is somebody's value. */
+/** The operand of a rule about a masked field is somebody's value. */
 function maskedOperand(value: unknown, field: string): unknown {
   if (Array.isArray(value)) return value.map((one) => maskedOperand(one, field));
   if (typeof value === "string" && CUSTOM_FIELD.test(field)) return leftOut();

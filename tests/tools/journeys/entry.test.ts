@@ -232,16 +232,20 @@ describe("a segment", () => {
 });
 
 describe("a time", () => {
-  test("of a schedule lets in the players of its segment, by the property's clock", async () => {
-    await player("ana", { tier: "Gold" });
+  const scheduledForGold = async () => {
     const { id: segment_id } = await clock.scenario.call("create_segment", {
       name: "Gold",
       type: "dynamic",
       conditions: [{ field: "tier", operator: "eq", value: "Gold" }],
     });
-    const journey = await clock.published(behind({ on: "schedule", cron: "30 10 * * *", segment_id }), {
+    return clock.published(behind({ on: "schedule", cron: "30 10 * * *", segment_id }), {
       reentry: { mode: "always" },
     });
+  };
+
+  test("of a schedule lets in the players of its segment, by the property's clock", async () => {
+    await player("ana", { tier: "Gold" });
+    const journey = await scheduledForGold();
     expect(await clock.nextEntries()).toEqual([expect.stringMatching(/T1[45]:30:00Z$/)]);
     await clock.enterAt(new Date().toISOString());
     expect(await players(journey)).toEqual(["ana"]);
@@ -250,14 +254,7 @@ describe("a time", () => {
 
   test("lets in nobody twice where its job runs again, although they have left", async () => {
     await player("ana", { tier: "Gold" });
-    const { id: segment_id } = await clock.scenario.call("create_segment", {
-      name: "Gold",
-      type: "dynamic",
-      conditions: [{ field: "tier", operator: "eq", value: "Gold" }],
-    });
-    const journey = await clock.published(behind({ on: "schedule", cron: "30 10 * * *", segment_id }), {
-      reentry: { mode: "always" },
-    });
+    const journey = await scheduledForGold();
     const at = new Date().toISOString();
     await clock.enterAt(at);
     await clock.leave(journey);

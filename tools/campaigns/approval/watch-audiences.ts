@@ -53,7 +53,7 @@ async function entriesAmong(
     where property_id = ${property.id} and id = any(${known}::uuid[])`;
 }
 
-/** Asks about changes of lists that campaigns were approved with which are still to be sent. */
+/** Asks about changes of lists with which waiting campaigns were approved. */
 export async function askAboutLists(context: Context, segmentIds: string[]): Promise<void> {
   const { sql, property, call, ask } = context;
   if (segmentIds.length === 0 || !countsPeople(call)) return;

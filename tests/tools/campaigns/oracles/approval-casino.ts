@@ -21,7 +21,7 @@ import {
 
 type Input = Record<string, unknown>;
 
-/** What somebody has accepted of a campaign. */
+/** The state of a campaign that somebody has accepted. */
 interface Accepted {
   state: State;
   /** Players that were shown; null where nobody was shown a number. */

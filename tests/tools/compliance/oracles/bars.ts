@@ -198,7 +198,7 @@ export class Bars {
     if (player && !ends) this.excluded.numbers.add(player.player_id);
   }
 
-  /** What had an end has ended. */
+  /** Suppressions and exclusions with an end have ended. */
   pass(): void {
     for (const one of Object.values(this.ending)) one.clear();
     this.brief.clear();
