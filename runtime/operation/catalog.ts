@@ -24,6 +24,8 @@ export interface Domain {
 
 export interface Catalog {
   domains: readonly Domain[];
+  /** The domains with operations for agents. */
+  toolsets: readonly Domain[];
   /** By name, including the operations of the tables. */
   operations: ReadonlyMap<string, Operation>;
   /** The domain's name, by the operation's. */
@@ -68,7 +70,8 @@ export function catalog(
       throw new Error(`a deprecation names ${operation}${input ? `.${input}` : ""}, which does not exist`);
     }
   }
-  return { domains, operations, domainOf, tables, jobs };
+  const toolsets = toolsetsOf(domains, domainOf, operations);
+  return { domains, toolsets, operations, domainOf, tables, jobs };
 }
 
 function watchedBy(watching: readonly NonNullable<Operation["watch"]>[]): NonNullable<Operation["watch"]> {
@@ -87,8 +90,11 @@ function allOf(hooks: readonly Afterwards[]): Afterwards {
   };
 }
 
-/** The domains with operations for agents: their toolsets. */
-export function toolsetsOf({ domains, domainOf, operations }: Catalog): Domain[] {
+function toolsetsOf(
+  domains: readonly Domain[],
+  domainOf: ReadonlyMap<string, string>,
+  operations: ReadonlyMap<string, Operation>,
+): Domain[] {
   const offered = new Set(
     [...operations.values()]
       .filter(({ access }) => access !== "public")

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { randomBytes } from "node:crypto";
+import { randomUUID } from "node:crypto";
 
 /** One request or job, with its W3C trace context. Its fields go into its line of the log. */
 export interface Activity {
@@ -17,13 +17,14 @@ export interface Activity {
 
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})/;
 const NO_TRACE = "0".repeat(32);
+const SPAN_DIGITS = 16;
 const storage = new AsyncLocalStorage<Activity>();
 
 /** A new activity: of the caller's trace, or of one of its own where the header is missing or wrong. */
 export function activityOf(traceparent: string | null | undefined): Activity {
   const [, traceId, , flags] = TRACEPARENT.exec(traceparent ?? "") ?? [];
   if (traceId === undefined || traceId === NO_TRACE) {
-    return { traceId: randomBytes(16).toString("hex"), flags: "00" };
+    return { traceId: randomHex(), flags: "00" };
   }
   return { traceId, flags: flags! };
 }
@@ -40,10 +41,15 @@ export function currentActivity(): Activity | undefined {
 export function traceparent(): string | null {
   const activity = storage.getStore();
   if (!activity) return null;
-  return `00-${activity.traceId}-${randomBytes(8).toString("hex")}-${activity.flags}`;
+  return `00-${activity.traceId}-${randomHex().slice(0, SPAN_DIGITS)}-${activity.flags}`;
 }
 
 /** Work that stays in the current activity, whoever runs it. */
 export function inActivity<Args extends unknown[], T>(work: (...args: Args) => T): (...args: Args) => T {
   return AsyncLocalStorage.bind(work);
+}
+
+/** 32 hexadecimal digits. Node keeps random bytes ready for UUIDs; to ask the system for some costs ten times as much. */
+function randomHex(): string {
+  return randomUUID().replaceAll("-", "");
 }

@@ -193,8 +193,8 @@ function benchService(): Service {
   return {
     directory,
     config,
-    log: createLog("silent"),
-    reader: {} as Reader,
+    log: createLog("error"),
+    reader: { of: () => ({}) } as unknown as Reader,
     wake: () => {},
   } as unknown as Service;
 }

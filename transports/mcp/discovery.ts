@@ -1,5 +1,5 @@
 import type { Config } from "#runtime/config.ts";
-import { type Catalog, toolsetsOf } from "#runtime/operation/catalog.ts";
+import type { Catalog } from "#runtime/operation/catalog.ts";
 import { DESCRIPTION, NAME, PATH, REVISIONS, TITLE, VERSION } from "./identity.ts";
 
 type Addresses = Pick<Config, "baseUrl" | "siteUrl">;
@@ -27,7 +27,7 @@ export function mcpDiscovery({ baseUrl, siteUrl }: Addresses, catalog: Catalog):
       api_key: { in: "header", name: "X-Api-Key", key_prefix: "pk_", also: "Authorization: Bearer <key>" },
       resource_metadata: `${siteUrl}/.well-known/oauth-protected-resource${PATH}`,
     },
-    toolsets: toolsetsOf(catalog).map(({ name, title }) => ({ name, title })),
+    toolsets: catalog.toolsets.map(({ name, title }) => ({ name, title })),
     options: ["toolsets", "read_only", "exclude", "pii"],
     server_card: `${url}/server-card`,
   };

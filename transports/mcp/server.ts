@@ -9,7 +9,6 @@ import {
 import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/ajv";
 import { z } from "zod";
 import { type Fault, loggedFault } from "#runtime/faults.ts";
-import { toolsetsOf } from "#runtime/operation/catalog.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import type { Machine } from "#transports/mcp/listing/visible-tools.ts";
 import { maskedResult } from "./answers/masking.ts";
@@ -72,7 +71,7 @@ export function serverMaker(
   works: readonly Work[] = WORKS,
 ): (exchange: Exchange) => Server {
   const info = { name: NAME, title: TITLE, version: VERSION };
-  const domains = toolsetsOf(machine.catalog);
+  const domains = machine.catalog.toolsets;
   const workOf = new Map(works.flatMap((work) => work.starts.map((name) => [name, work])));
   const capabilities = { tools: {}, resources: {}, prompts: {}, completions: {} };
   const options = {

@@ -100,6 +100,27 @@ async function importRefusing(): Promise<void> {
 
 test.each<[string, string[], () => Promise<unknown>]>([
   [
+    "a new player and its change",
+    TABLES,
+    async () => {
+      const id = await player("amy", "+17025550144");
+      const { status } = await service.request("PATCH", `/api/players/${id}`, {
+        body: { phone: "+17025550145", last_name: "Came" },
+      });
+      expect(status).toBe(200);
+    },
+  ],
+  [
+    "a file of players",
+    TABLES,
+    async () => {
+      await post("/api/import_jobs", {
+        csv: "player_id,email\nnew-1,new@casino.example\n1,one@casino.example\n",
+      });
+      await service.idle();
+    },
+  ],
+  [
     "self-exclusions",
     TABLES,
     async () => {

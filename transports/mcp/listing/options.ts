@@ -1,5 +1,5 @@
 import { Fault, invalid } from "#runtime/faults.ts";
-import { type Catalog, toolsetsOf } from "#runtime/operation/catalog.ts";
+import type { Catalog } from "#runtime/operation/catalog.ts";
 import type { Actor } from "#runtime/operation/context.ts";
 import { queryOf } from "#transports/http/handlers.ts";
 
@@ -32,7 +32,7 @@ export function readOptions(request: Request, catalog: Catalog, actor: Actor): O
   ];
   const toolsets = given("toolsets", "X-MCP-Toolsets").flatMap(([name, text]) => names(name, text));
   const exclude = given("exclude", "X-MCP-Exclude-Tools").flatMap(([name, text]) => names(name, text));
-  const known = toolsetsOf(catalog).map((domain) => domain.name);
+  const known = catalog.toolsets.map((domain) => domain.name);
   for (const name of toolsets) {
     if (name !== "all" && !known.includes(name)) {
       throw invalid("toolsets", `unknown toolset "${shown(name)}"; known: all, ${known.join(", ")}`);
