@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import type { Sql } from "#db/database.ts";
+import { tagOf } from "#db/sql.ts";
 import type { Group } from "#tools/segments/rules/compile.ts";
 import segmentPreview from "#tools/segments/segment-preview.ts";
 import { median, type Report } from "./figure.ts";
@@ -100,12 +100,14 @@ async function previewed(service: Peer, { property, key }: BenchProperty): Promi
 /** The statements of a preview: the count, and the ten players that it shows. */
 async function statementsOf({ sql, property }: BenchProperty, rules: Group): Promise<string[]> {
   const caught: string[] = [];
-  const ask = (...query: [TemplateStringsArray]) => sql(...query);
-  const unsafe = async (text: string, values: unknown[]) => {
-    caught.push(text.replaceAll(/\$(\d+)/g, (_, place) => literal(values[place - 1])).replaceAll("\n", " "));
-    return [{ count: 0 }];
+  const unsafe: typeof sql.unsafe = (text, values, options) => {
+    if (text.includes("from players p")) {
+      const filled = text.replaceAll(/\$(\d+)/g, (_, place) => literal(values![place - 1]));
+      caught.push(filled.replaceAll("\n", " "));
+    }
+    return sql.unsafe(text, values, options);
   };
-  const context = { sql: Object.assign(ask, { unsafe }) as unknown as Sql, property: { id: property } };
+  const context = { sql: tagOf({ unsafe } as never), property: { id: property } };
   await segmentPreview.handler(context as never, { propertyId: property, ...rules } as never);
   return caught;
 }
