@@ -824,6 +824,18 @@ describe("an agent that tries everything", () => {
     expect(data.message).toMatch(/adds the player ".+" to those who get the campaign "Weekend"/);
   });
 
+  test("approves as many players as before by a merge that puts one record in the place of another", async () => {
+    const { id } = await approved();
+    const [ann] = await scenario.call("list_players", { filters: { "first_name.eq": "ann" } });
+    const kept = await scenario.call("create_player", { first_name: "ann", last_name: "Kept" });
+    const merging = { playerId: kept.id, duplicateId: ann.id };
+    const { data } = await agent("merge_players", merging);
+    expect(data.message).toMatch(/adds the player ".+" to those who get the campaign "Weekend"/);
+    const done = await agent("merge_players", { ...merging, confirm_token: data.confirm_token });
+    expect(done.data).toMatchObject({ success: true });
+    expect((await scenario.get(id)).approved.count).toBe(4);
+  });
+
   test("is asked again where a list has other players since the question, and as many", async () => {
     const { id, gold, vips } = await approved();
     await scenario.call("unschedule_campaign", { campaignId: id, propertyId: scenario.id });
