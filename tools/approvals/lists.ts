@@ -2,6 +2,7 @@ import { type Context, UNBOUNDED } from "#runtime/operation/context.ts";
 import { countsPeople } from "./approval.ts";
 
 interface Use {
+  id: string;
   list: string;
   kind: "campaign" | "game";
   name: string;
@@ -9,13 +10,16 @@ interface Use {
   count: number | null;
 }
 
-/** Asks about changes of lists with which campaigns that have not started, and games that are played, were approved. */
-export async function askAboutLists(context: Context, segmentIds: string[]): Promise<void> {
-  if (segmentIds.length === 0 || !countsPeople(context.call)) return;
-  for (const use of await usesOf(context, segmentIds)) {
-    // Which of its players are others is not counted.
-    context.ask?.({ sentences: () => [useWords(use)], reach: UNBOUNDED });
-  }
+/**
+ * Asks about changes of lists with which campaigns that have not started, and games that are played, were approved.
+ * Answers the ids of these campaigns and games.
+ */
+export async function askAboutLists(context: Context, segmentIds: string[]): Promise<ReadonlySet<string>> {
+  if (segmentIds.length === 0 || !countsPeople(context.call)) return new Set();
+  const uses = await usesOf(context, segmentIds);
+  // Which of its players are others is not counted.
+  for (const use of uses) context.ask?.({ sentences: () => [useWords(use)], reach: UNBOUNDED });
+  return new Set(uses.map(({ id }) => id));
 }
 
 function useWords({ list, kind, name, count }: Use): string {
@@ -39,7 +43,7 @@ function usesOf({ sql, property }: Context, segmentIds: string[]): Promise<Use[]
       select 'game', id, name, null, approved_state -> 'audience' from games
       where property_id = ${property.id} and deleted_at is null and status in ('active', 'paused')
     )
-    select l.name as list, a.kind, a.name, a.count
+    select a.id, l.name as list, a.kind, a.name, a.count
     from approved a join lists l on jsonb_exists(a.audience, l.key)
     order by a.kind, a.id, l.name`;
 }

@@ -45,6 +45,8 @@ export const confirmations: Area = {
     ],
     "tools/campaigns/approval/watch-audiences.ts": [
       ["if (joined.length > 0) askAboutJoining(context, campaign, joined);", ""],
+      ["campaign.id).filter(shown);", "campaign.id);"],
+      ["came.length - went.length", "came.length"],
     ],
     "tools/approvals/lists.ts": [
       ["status in ('active', 'paused')", "false"],

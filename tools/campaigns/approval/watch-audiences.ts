@@ -31,15 +31,14 @@ export async function watchAudiences(
   const before = await standingOf(context, waiting, playersOf(ids));
   return async (changed) => {
     const entries = [...left, ...(await entriesAmong(context, changed))];
-    await askAboutLists(context, [...new Set(entries.map(({ segment_id }) => segment_id))]);
+    const named = await askAboutLists(context, [...new Set(entries.map(({ segment_id }) => segment_id))]);
     const after = await standingOf(context, waiting, playersOf(changed));
     for (const { campaign } of waiting) {
       const joined = newIn(after.recipients, before.recipients, campaign.id);
       if (joined.length > 0) askAboutJoining(context, campaign, joined);
-      const [came, went] = [
-        newIn(after.members, before.members, campaign.id),
-        newIn(before.members, after.members, campaign.id),
-      ];
+      const shown = (id: string) => named.has(campaign.id) || joined.includes(id);
+      const came = newIn(after.members, before.members, campaign.id).filter(shown);
+      const went = newIn(before.members, after.members, campaign.id);
       await approveMore(context, campaign, came.length - went.length);
     }
   };
