@@ -40,7 +40,7 @@ const PERMITTED: Record<Exclude<Access, "property" | "public">, string> = {
   user: "a signed-in user",
 };
 
-function scopeFault({ scope }: Operation): Fault {
+function scopeFault({ scope }: Pick<Operation, "scope">): Fault {
   const message = `lacks the scope ${scope}: use one that has it`;
   return new Fault("insufficient_scope", { details: [{ field: "credential", message }] });
 }
@@ -69,6 +69,11 @@ export function scopesIn(actor: Actor, propertyId: string): readonly Scope[] {
   const role = actor.memberships.find((membership) => membership.property_id === propertyId)?.role;
   if (!role) return [];
   return role === "analyst" ? ["read"] : ["read", "write"];
+}
+
+/** Refuses a change of records that a filter finds to an actor who may not read them: it answers them. */
+export function checkReads(actor: Actor, propertyId: string): void {
+  if (!scopesIn(actor, propertyId).includes("read")) throw scopeFault({ scope: "read" });
 }
 
 /** The field that names the property: the operation's own, or `property_id`, which every call in a property takes. */

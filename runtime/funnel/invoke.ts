@@ -8,7 +8,15 @@ import type { File, Operation } from "#runtime/operation/operation.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import { currentActivity } from "#runtime/telemetry/activity.ts";
 import { toolCalls } from "#runtime/telemetry/metrics.ts";
-import { callerOf, checkPerson, checkScope, inProperty, resolveProperty, withMasking } from "./access.ts";
+import {
+  callerOf,
+  checkPerson,
+  checkReads,
+  checkScope,
+  inProperty,
+  resolveProperty,
+  withMasking,
+} from "./access.ts";
 import { maskedOutcome, refusePastMasking } from "./masking.ts";
 import { findAnswer } from "./replay.ts";
 import type { Choose, Outcome, Service } from "./service.ts";
@@ -66,6 +74,7 @@ async function perform(
   const property = needsProperty(operation)
     ? await resolveProperty(service.directory, operation, asked, given)
     : null;
+  if (options.choose && property) checkReads(asked.actor, property.id);
   const call = withMasking(asked, property);
   if (call.masked) refusePastMasking(operation, given);
   const outcome = await performIn(property, service, operation, call, given, options);

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { parseQuery } from "#db/query/parse.ts";
 import { isUuid } from "#db/text.ts";
 import { Fault } from "#runtime/faults.ts";
-import { readableOf } from "#runtime/operation/columns.ts";
+import { columnsOf, readableOf } from "#runtime/operation/columns.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import { isWrapped } from "#runtime/operation/field-kind.ts";
 import { foldCasing } from "#runtime/operation/input.ts";
@@ -48,9 +48,10 @@ export async function resolveNames(
     if (!isObject(value)) return value;
     const found: Record<string, unknown> = { ...value };
     for (const [field, inner] of Object.entries(value)) {
-      const own = schemas.flatMap((schema) => fieldOf(schema, field));
       const where = path === "" ? field : `${path}.${field}`;
-      const named = own.some(takesIds) ? namedBy(operation, where, known, own) : undefined;
+      const filter = path === "filters" ? filteredBy(operation, field) : undefined;
+      const own = filter ? [filter.schema] : schemas.flatMap((schema) => fieldOf(schema, field));
+      const named = own.some(takesIds) ? namedBy(operation, filter?.column ?? where, known, own) : undefined;
       if (!named) found[field] = await walk(inner, own, where);
       else if (Array.isArray(inner))
         found[field] = await Promise.all(inner.map((name) => one(named, where, name)));
@@ -118,6 +119,14 @@ function tableOf(
   if (named !== undefined) return tables.find(({ noun }) => noun === named);
   const snake = path.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   return tables.find(({ noun }) => new RegExp(`(^|[._])${noun}_ids?$`).test(snake));
+}
+
+/** The column whose whole values a list's filter names. */
+function filteredBy({ crud }: Operation, filter: string): { column: string; schema: z.ZodType } | undefined {
+  if (crud?.verb !== "list") return undefined;
+  const [, column = ""] = /^(\w+)\.(?:not\.)?(?:eq|neq|in)$/.exec(filter) ?? [];
+  const columns = columnsOf(crud.table);
+  return Object.hasOwn(columns, column) ? { column, schema: columns[column]!.schema } : undefined;
 }
 
 /** The schema without its wrappers. */

@@ -121,10 +121,10 @@ async function handle(running: Running): Promise<Handled> {
   return { result, audited };
 }
 
-/** The ids of a record, and of the player whom it is about. */
+/** The ids of a record, and of the players whom it is about. */
 function idsIn(record: unknown): string[] {
-  const { id, player_id, playerId } = (record ?? {}) as Record<string, unknown>;
-  return [id, player_id, playerId].filter((one) => typeof one === "string");
+  const { id, player_id, playerId, duplicateId } = (record ?? {}) as Record<string, unknown>;
+  return [id, player_id, playerId, duplicateId].filter((one) => typeof one === "string");
 }
 
 async function handleAll(running: Running, context: Context, inputs: Record<string, unknown>[]) {

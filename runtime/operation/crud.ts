@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import type { Page, Reader } from "#db/query/reader.ts";
 import { andVisible } from "#db/query/to-sql.ts";
@@ -12,7 +13,7 @@ import type { Property } from "./property.ts";
 import { recordWords } from "./record-words.ts";
 import { insert, unreadable, update, words } from "./rows.ts";
 import { checkedChange } from "./sent-back.ts";
-import type { Change, Columns, Row, RowOf, Table, Verb } from "./table.ts";
+import type { Change, Columns, Row, RowOf, Table, Values, Verb } from "./table.ts";
 
 const id = z.uuid();
 const version = z
@@ -109,13 +110,26 @@ function updateOperation(table: Table): Operation {
       const change: Change = { verb: "update", input, current };
       const values = table.beforeWrite ? await table.beforeWrite(context, change) : input;
       if (isVersioned(table)) checkUnchanged(context.call, current, known);
+      if (changesNothing(change, values)) return current;
       const row = await update(context, table, rowId as string, values);
       const event = table.events.update;
-      if (event) context.emit(event, row, changedFields(current, row));
+      const former = changedFields(current, row);
+      if (event && Object.keys(former).length > 0) context.emit(event, row, former);
       await table.afterWrite?.(context, { ...change, row });
-      context.audit({ diff: changedFields(current, row) });
+      context.audit({ diff: former });
       return row;
     },
+  });
+}
+
+/**
+ * Whether the record has all these values already: then it stays as it is, and nobody hears of it. What follows from them
+ * alone, and is answered to nobody, is not compared.
+ */
+function changesNothing({ input, current }: Change, { version: _, ...values }: Values): boolean {
+  return Object.entries(values).every(([name, value]) => {
+    if (value === undefined) return true;
+    return current && name in current ? isDeepStrictEqual(value, current[name]) : !(name in input);
   });
 }
 

@@ -162,6 +162,7 @@ test("the guides name every provider, every reason of the gate, and every operat
 
 /** Names of settings, fields and events that begin as an operation does. */
 const NO_OPERATIONS = [
+  "journey_messages",
   "consent_levels",
   "add_to_segment",
   "play_limits",

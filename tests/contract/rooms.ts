@@ -12,7 +12,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "runtime/limits": ["rate-limit.ts", "shares.ts", "turns.ts"],
   "runtime/masking": ["guessing.ts", "values.ts"],
   "runtime/telemetry": ["activity.ts", "metrics.ts", "queue-figures.ts"],
-  "tools/approvals": ["approval.ts", "proposals.table.ts"],
+  "tools/approvals": ["approval.ts", "lists.ts", "proposals.table.ts"],
   "tools/campaigns/approval": ["approve.ts", "watch-audiences.ts", "words.ts"],
   "tools/campaigns": ["campaign-sends.table.ts", "campaigns.table.ts", "cancel-sends.job.ts"],
   "tools/campaigns/preview": ["shown.ts"],

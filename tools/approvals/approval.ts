@@ -1,18 +1,22 @@
 import { z } from "zod";
-import { Fault } from "#runtime/faults.ts";
+import { sql as part } from "#db/sql.ts";
+import { Fault, toFault } from "#runtime/faults.ts";
 import { canonicalHash } from "#runtime/funnel/audit.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
-import type { Context, Tenant } from "#runtime/operation/context.ts";
+import type { Call, Context, Tenant } from "#runtime/operation/context.ts";
 import { hasOutgrown, type Property } from "#runtime/operation/property.ts";
 import type { Audience } from "#tools/segments/rules/compile.ts";
-import { referredBy } from "#tools/segments/rules/references.ts";
+import { type Referred, referredBy, within } from "#tools/segments/rules/references.ts";
 
 /** The parts of what people approve. */
 export const PARTS = ["content", "audience", "channel", "time", "flags", "provider", "variants"] as const;
 type Part = (typeof PARTS)[number];
 
-/** A state to approve: the fields of each part, each with the words that name it. */
-export type Approvable = Readonly<Record<Part, Readonly<Record<string, { words: string; value: unknown }>>>>;
+/** The fields of a part, each with the words that name it. */
+export type Fields = Readonly<Record<string, { words: string; value: unknown }>>;
+
+/** A state to approve, by its parts. */
+export type Approvable = Readonly<Record<Part, Fields>>;
 
 /** As a record keeps it: hashes alone, so that nobody's data stays behind in it. */
 export const Prints = z.record(
@@ -37,15 +41,40 @@ export type Approval = z.output<typeof Approval>;
 const hashOf = (value: unknown) => canonicalHash({ value }).toString("hex");
 
 /** The hash of each field. */
-export function printsOf(approvable: Approvable): Prints {
-  const parts = PARTS.map((part) => {
-    const fields = Object.entries(approvable[part]).map(([name, { words, value }]) => [
+export function printsOf(approvable: Partial<Approvable>): Prints {
+  const parts = Object.entries(approvable).map(([part, fields]) => {
+    const prints = Object.entries(fields).map(([name, { words, value }]) => [
       name,
       { words, hash: hashOf(value) },
     ]);
-    return [part, Object.fromEntries(fields)];
+    return [part, Object.fromEntries(prints)];
   });
   return Object.fromEntries(parts);
+}
+
+/** The key of a segment among the fields of an audience. */
+export const segmentKey = (id: string) => `segment ${id}`;
+
+/** The rules of all segments that an audience refers to, by whatever way, as its fields. */
+export async function segmentFields(referred: Promise<Pick<Referred, "segments">>): Promise<Fields> {
+  try {
+    const { segments } = await referred;
+    return Object.fromEntries(
+      segments.map(({ id, name, ...rules }) => [
+        segmentKey(id),
+        { words: `the rules of the segment ${JSON.stringify(name)}`, value: rules },
+      ]),
+    );
+  } catch (error) {
+    const fault = toFault(error);
+    if (fault.status >= 500) throw error;
+    return { references: { words: "a record that the audience's rules name", value: fault.message } };
+  }
+}
+
+/** Whether somebody is shown the numbers of the call: the agent, or a person who may have to approve it. */
+export function countsPeople({ transport, review }: Call): boolean {
+  return transport === "mcp" || review !== undefined;
 }
 
 /** Names the fields that are not as they were approved. Parts that `present` leaves out are not compared. */
@@ -76,6 +105,9 @@ export function rulesFacts(segments: readonly Audience[]): Record<string, string
   return Object.fromEntries(facts);
 }
 
+/** The hash of all players of the rows, as SQL over their `player_id`. */
+export const hashOfPlayers = part`encode(sha256(convert_to(coalesce(string_agg(player_id::text, ',' order by player_id), ''), 'UTF8')), 'hex')`;
+
 /** Hashes of the players of lists, by the words that name each list. */
 export type Lists = Readonly<Record<string, string>>;
 
@@ -88,9 +120,7 @@ export async function listFacts(
   for (const { id, name, type } of segments) {
     if (type !== "static") continue;
     const [row] = await sql<{ hash: string }[]>`
-      select encode(sha256(convert_to(coalesce(string_agg(player_id::text, ',' order by player_id), ''), 'UTF8')), 'hex')
-        as hash
-      from segment_members where property_id = ${property.id} and segment_id = ${id}`;
+      select ${hashOfPlayers} as hash from segment_members where property_id = ${property.id} and segment_id = ${id}`;
     facts[`the players of the list ${JSON.stringify(name)}`] = row!.hash;
   }
   return facts;
@@ -98,8 +128,7 @@ export async function listFacts(
 
 /** The hashes of a segment's rules, and of the rules and lists that it refers to. */
 export async function segmentFacts(context: Tenant, segmentId: string): Promise<Record<string, string>> {
-  const rules = { conditions: [{ field: `segment.${segmentId}`, operator: "in_segment" as const }] };
-  const { segments } = await referredBy(context.sql, context.property.id, rules);
+  const { segments } = await referredBy(context.sql, context.property.id, within(segmentId));
   return { ...rulesFacts(segments), ...(await listFacts(context, segments)) };
 }
 

@@ -31,7 +31,7 @@ export default table({
   noun: "campaign",
   called: "name",
   description:
-    "A campaign is one message to an audience. Content can be edited in draft, scheduled and paused. send_campaign or schedule_campaign sends it.",
+    "A campaign is one message to an audience. Content can be edited in draft, scheduled and paused. send_campaign or schedule_campaign sends it. Lists leave out journeys' messages, unless filtered by journey_id.",
   softDelete: true,
   core: ["list", "create"],
   asks: ["create"],

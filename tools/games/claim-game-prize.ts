@@ -1,18 +1,22 @@
 import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
+import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { update } from "#runtime/operation/rows.ts";
+import { quoted } from "#runtime/visible-text.ts";
+import { playerWords } from "#tools/people/words.ts";
 import { codeOf, needsTaxForm, withCode } from "./claims/claim.ts";
-import { checkStands, checkWinner, lockPlay, PlayView, playEvent } from "./claims/play.ts";
+import { checkStands, checkWinner, lockPlay, type Play, PlayView, playEvent } from "./claims/play.ts";
 import gamePlays from "./game-plays.table.ts";
 
 export default tool({
   name: "claim_game_prize",
   title: "Claim a prize",
   description:
-    "A player claims the prize of a play, and gets the code for the cashier. Claiming again shows the same code. A claim that brings the player's year to the reporting amount waits in needs_tax_form, and shows no code.",
+    "A player claims the prize of a play, and gets the code for the cashier. Claiming again shows the same code. Over MCP a code is confirmed before it is shown. A claim that brings the player's year to the reporting amount waits in needs_tax_form, and shows no code.",
   scope: "write",
   effect: "change",
+  asks: true,
   property: "propertyId",
   input: {
     playId: z.uuid().describe("From play_game"),
@@ -22,7 +26,10 @@ export default tool({
   output: z.object({
     success: z.literal(true),
     play: PlayView,
-    redemption_code: z.string().nullable().describe("Null while it needs a tax form"),
+    redemption_code: z
+      .string()
+      .nullable()
+      .describe("Null while it needs a tax form, and where data is masked"),
   }),
   secrets: ["redemption_code"],
   faults: ["not_found", "not_eligible", "conflict"],
@@ -37,7 +44,7 @@ export default tool({
     const { code_hash: _, code_sealed, drawn_for: _drawn, ...shown } = play;
     if (play.status !== "revealed") {
       const code = code_sealed === null ? null : codeOf(context, play);
-      return { success: true as const, play: shown, redemption_code: code };
+      return { success: true as const, play: shown, redemption_code: await shownCode(context, play, code) };
     }
     const waits = await needsTaxForm(context, play);
     const given = waits ? null : await withCode(context, play);
@@ -47,6 +54,25 @@ export default tool({
       ...given?.values,
     });
     context.emit("game.prize_claimed", playEvent({ ...play, ...row }));
-    return { success: true as const, play: row, redemption_code: given?.code ?? null };
+    const redemption_code = await shownCode(context, play, given?.code ?? null);
+    return { success: true as const, play: row, redemption_code };
   },
 });
+
+/** The code, after a question where an agent gets it: its holder gets the prize. */
+async function shownCode(context: Context, play: Play, code: string | null): Promise<string | null> {
+  const { sql, property, call, ask } = context;
+  if (code === null || call.masked) return null;
+  ask?.({
+    sentences: async () => {
+      const [prize] = await sql<{ label: string; game: string }[]>`
+        select z.label, g.name as game from game_prizes z
+          join games g on g.property_id = ${property.id} and g.id = z.game_id
+        where z.property_id = ${property.id} and z.id = ${play.prize_id}`;
+      return [
+        `This shows the code of the prize ${quoted(prize!.label)}, worth ${play.value} dollars, that ${await playerWords(context, play.player_id!)} has won in the game ${quoted(prize!.game)}. Its holder gets the prize at the desk.`,
+      ];
+    },
+  });
+  return code;
+}

@@ -1,4 +1,5 @@
 import type { Domain } from "#runtime/operation/catalog.ts";
+import { keepPlayers } from "./activation/keep-players.ts";
 import addPrizeCodes from "./add-prize-codes.ts";
 import checkGamePlay from "./check-game-play.ts";
 import claimGamePrize from "./claim-game-prize.ts";
@@ -28,6 +29,7 @@ import voidGamePlay from "./void-game-play.ts";
 export const games: Domain = {
   name: "games",
   title: "Games",
+  afterShaping: keepPlayers,
   tables: [codePools, gameLaws, gamePlays, gamePrizes, gameTickets, gamesTable],
   tools: [
     activateGame,

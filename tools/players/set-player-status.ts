@@ -62,7 +62,7 @@ export default tool({
     }
     if (lifts) await liftDeletedBars(context, current.player_id, status);
     const row = await update(context, players, playerId, { status });
-    emit("player.updated", row, changedFields(current, row));
+    if (status !== before) emit("player.updated", row, changedFields(current, row));
     audit({ entity: "players", entityId: playerId, diff: { status: before, ...(reason && { reason }) } });
     return row;
   },

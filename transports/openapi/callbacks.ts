@@ -2,6 +2,7 @@ import { PROVIDERS } from "#runtime/channels/index.ts";
 import type { Provider, SendingChannel } from "#runtime/channels/provider/channel.ts";
 import { ID_PARAMETER } from "./parameters.ts";
 import type { Json } from "./schemas.ts";
+import { NOTICE_EXAMPLES } from "./vendor-notices.ts";
 
 /** The address for vendors' delivery notices. Their signature is the only credential. */
 export const CALLBACKS_PATH = "/api/callbacks/{provider}/{id}";
@@ -15,7 +16,8 @@ export const CALLBACK_ERRORS = [400, 401, 404, 413, 429, 500, 503];
 
 export function callbacksPath(headers: Json): Json {
   const answers = VENDORS.flatMap(({ callbacks }) => callbacks?.answer?.contentType ?? []);
-  const anything = { schema: { description: "The vendor's own format." } };
+  const schema = { description: "The vendor's own format." };
+  const bodies = Object.entries(NOTICE_EXAMPLES).map(([type, example]) => [type, { schema, example }]);
   return {
     post: {
       operationId: "vendor_callback",
@@ -36,11 +38,7 @@ export function callbacksPath(headers: Json): Json {
       ],
       requestBody: {
         required: true,
-        content: {
-          "application/json": anything,
-          "application/x-www-form-urlencoded": anything,
-          "text/plain": anything,
-        },
+        content: Object.fromEntries(bodies),
       },
       responses: {
         200: {

@@ -45,7 +45,16 @@ export const confirmations: Area = {
     ],
     "tools/campaigns/approval/watch-audiences.ts": [
       ["if (joined.length > 0) askAboutJoining(context, campaign, joined);", ""],
-      ["if (!approved_state?.audience?.[segmentKey(list.id)]) continue;", "continue;"],
+      ["campaign.id).filter(shown);", "campaign.id);"],
+      ["came.length - went.length", "came.length"],
+    ],
+    "tools/approvals/lists.ts": [
+      ["status in ('active', 'paused')", "false"],
+      ["status in ('scheduled', 'queued', 'paused')", "false"],
+    ],
+    "tools/games/activation/keep-players.ts": [
+      ["if (changes.length > 0) await approveAnew", "if (false) await approveAnew"],
+      ['state: canonicalHash({ id: game.id, prints }).toString("hex"),', ""],
     ],
     "tools/approvals/approval.ts": [
       ['if (approved === null) return ["nobody has approved it"];', "if (approved === null) return [];"],
@@ -63,7 +72,7 @@ export const confirmations: Area = {
       ['body_text: "the text",\n', ""],
       ['exclude_segment_ids: "the segments that are left out",\n', ""],
       [
-        'audience: { ...part("audience"), ...(await segmentFields(context, campaign)) }',
+        'audience: { ...part("audience"), ...(await ruleFields(context, campaign)) }',
         'audience: part("audience")',
       ],
       [
@@ -79,6 +88,10 @@ export const confirmations: Area = {
     ],
     "tools/people/shown-texts.ts": [['.normalize("NFKC")', ""]],
     "tools/journeys/publishing/entry-segments.ts": [
+      [
+        "if (!(await standsOn(sql, property.id, segment, ids))) continue;",
+        "if (!ids.includes(segment)) continue;",
+      ],
       ["askBeforeMoving(context, {\n      cause", "((_: unknown, __: object) => {})(context, {\n      cause"],
     ],
     "tools/enrollments/ask.ts": [

@@ -824,6 +824,34 @@ describe("an agent that tries everything", () => {
     expect(data.message).toMatch(/adds the player ".+" to those who get the campaign "Weekend"/);
   });
 
+  test("approves as many players as before by a merge that puts one record in the place of another", async () => {
+    const { id } = await approved();
+    const [ann] = await scenario.call("list_players", { filters: { "first_name.eq": "ann" } });
+    const kept = await scenario.call("create_player", { first_name: "ann", last_name: "Kept" });
+    const merging = { playerId: kept.id, duplicateId: ann.id };
+    const { data } = await agent("merge_players", merging);
+    expect(data.message).toMatch(/adds the player ".+" to those who get the campaign "Weekend"/);
+    const done = await agent("merge_players", { ...merging, confirm_token: data.confirm_token });
+    expect(done.data).toMatchObject({ success: true });
+    expect((await scenario.get(id)).approved.count).toBe(4);
+  });
+
+  test("approves no player by a confirmation that does not name them: one who gets nothing is growth", async () => {
+    const { id } = await approved();
+    const held = await scenario.call("create_player", {
+      first_name: "hal",
+      tier: "Silver",
+      status: "vip_hold",
+    });
+    const change = { id: held.id, status: "active", tier: "Gold" };
+    const { data } = await agent("update_player", change);
+    expect(data.message).toContain("This lifts a bar");
+    expect(data.message).not.toContain("Weekend");
+    const done = await agent("update_player", { ...change, confirm_token: data.confirm_token });
+    expect(done.data).toMatchObject({ tier: "Gold" });
+    expect((await scenario.get(id)).approved.count).toBe(4);
+  });
+
   test("is asked again where a list has other players since the question, and as many", async () => {
     const { id, gold, vips } = await approved();
     await scenario.call("unschedule_campaign", { campaignId: id, propertyId: scenario.id });

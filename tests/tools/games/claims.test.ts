@@ -1,6 +1,8 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CATALOG } from "#tools/catalog.ts";
 import { lockWaits, openTransaction } from "../../support/blocking.ts";
+import { onceOverMcp } from "../../support/operation-calls.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type Arcade, arcade, SURE } from "./arcade.ts";
 
@@ -11,6 +13,8 @@ beforeAll(async () => {
   place = await arcade(service);
 });
 afterAll(() => service?.stop());
+
+const CODE = /\b[2-9A-Z]{4}-[2-9A-Z]{4}-[2-9A-Z]{4}\b/;
 
 const over = (playId: string) =>
   place.query(
@@ -34,9 +38,29 @@ describe("a claim", () => {
     const first = await place.claim(play, player);
     expect(first).toMatchObject({
       play: { status: "claimed" },
-      redemption_code: expect.stringMatching(/^\w{4}-\w{4}-\w{4}$/),
+      redemption_code: expect.stringMatching(CODE),
     });
     expect((await place.claim(play, player)).redemption_code).toBe(first.redemption_code);
+  });
+
+  test("gives an agent its code after a question, and a masked one no code at all", async () => {
+    const { play: playId, player: playerId } = await won();
+    const agentOf = async (more: object) => {
+      const { api_key } = await service.call("create_api_key", { property_id: place.id, name: "a", ...more });
+      const claim = CATALOG.operations.get("claim_game_prize")!;
+      return async (input: Record<string, unknown> = {}) =>
+        (await onceOverMcp(service, claim, { playId, playerId, ...input }, { "X-Api-Key": api_key })).data;
+    };
+    const [agent, masked] = [await agentOf({}), await agentOf({ pii_masked: true })];
+    const asked = await agent();
+    expect(asked.message).toMatch(
+      /^Claim a prize: not done yet\.\nThis shows the code of the prize "Ten", worth 10 dollars, that the player "G\d+" has won in the game "Game \d+"\./,
+    );
+    expect(JSON.stringify(asked)).not.toMatch(CODE);
+    expect(await masked()).toMatchObject({ play: { status: "claimed" }, redemption_code: null });
+    const shown = await agent({ confirm_token: (await agent()).confirm_token });
+    expect(shown.redemption_code).toMatch(CODE);
+    expect(JSON.stringify(await masked())).not.toMatch(CODE);
   });
 
   test("that races itself has one code", async () => {

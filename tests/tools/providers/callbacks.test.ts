@@ -5,6 +5,7 @@ import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { EmailMessage, SendOutcome } from "#runtime/channels/provider/channel.ts";
 import { fail } from "#runtime/jobs/leases.ts";
+import { NOTICE_EXAMPLES } from "#transports/openapi/vendor-notices.ts";
 import { shifted } from "../../support/database.ts";
 import { Killed, loseWorker, vendor } from "../../support/job-runner.ts";
 import { newScenario, type Scenario } from "../../support/scenario.ts";
@@ -549,6 +550,17 @@ test("hostile words in a callback are kept harmless", async () => {
   expect(Date.parse(at)).toBeLessThanOrEqual(Date.now());
 });
 
+test("the notices that stand as examples in the OpenAPI document are taken", async () => {
+  await tell(...NOTICE_EXAMPLES["application/json"]);
+  const text = await newTwilio();
+  expect(await text(NOTICE_EXAMPLES["application/x-www-form-urlencoded"])).toEqual([200, "<Response/>"]);
+  const ses = await newProvider(scenario, "ses", SES);
+  const { Timestamp: _, SignatureVersion: __, ...notice } = JSON.parse(NOTICE_EXAMPLES["text/plain"]);
+  expect((await post(aws.post(notice), ses, "ses")).body).toEqual({ success: true });
+});
+
+const SES = { region: "us-east-1", access_key_id: "AKIA", secret_access_key: "s", topic_arn: TOPIC };
+
 /** Twilio, which brings a text to a provider of its own. */
 async function newTwilio() {
   const settings = { account_sid: `AC${"0".repeat(32)}`, auth_token: "token" };
@@ -690,14 +702,8 @@ const whileHeld = (work: () => Promise<unknown>) =>
 const addressee = ({ player }: { player: string }) => `${player.replace("-", "")}@example.com`;
 
 test("Amazon's bounces arrive signed by either version, and its subscription is confirmed", async () => {
-  const credentials = {
-    region: "us-east-1",
-    access_key_id: "AKIA",
-    secret_access_key: "s",
-    topic_arn: TOPIC,
-  };
   scenario = await newProperty();
-  const ses = await newProvider(scenario, "ses", credentials);
+  const ses = await newProvider(scenario, "ses", SES);
   await scenario.crowd(2);
   const { sends } = await campaign();
   const SubscribeURL = "https://sns.us-east-1.amazonaws.com/?Action=ConfirmSubscription&Token=t";

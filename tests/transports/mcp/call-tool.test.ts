@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type McpService, startMcp } from "./mcp-service.ts";
 
@@ -285,11 +286,18 @@ describe("a write", () => {
     expect((await client.callTool(params)).structuredContent).toMatchObject({ code: "invalid" });
   });
 
-  test("that was refused is refused again in the same words", async () => {
-    const input = { idempotency_key: "k-3" };
-    const [first, second] = [await call("email_players", input), await call("email_players", input)];
-    expect(first).toMatchObject({ isError: true, data: { code: "conflict" } });
-    expect(second.data.message).toBe(first.data.message);
+  test("that was refused is refused again in the same words, and the answer and its header say so", async () => {
+    const input = { playerId: randomUUID(), tier: "Gold", idempotency_key: "k-3" };
+    const [first, second] = [await call("set_player_tier", input), await call("set_player_tier", input)];
+    expect(first).toMatchObject({ isError: true, data: { code: "not_found" } });
+    expect(first.data).not.toHaveProperty("replayed");
+    expect(second).toMatchObject({ isError: true, data: { message: first.data.message, replayed: true } });
+    const params = { name: "set_player_tier", arguments: input };
+    const { headers } = await service.send(
+      { jsonrpc: "2.0", id: 1, method: "tools/call", params },
+      { "x-api-key": service.key, "mcp-protocol-version": "2025-06-18" },
+    );
+    expect(headers.get("idempotency-replayed")).toBe("true");
   });
 });
 

@@ -91,10 +91,36 @@ test("enrolling many is confirmed with the number who enter, and a token is good
   expect(data).toMatchObject({ entered: 2, ignored_inside: 1 });
 });
 
+test("enrolling is asked about again where other players are to enter, and as many, or another version of the journey", async () => {
+  const { id: segmentId } = await scenario.call("create_segment", { name: "Invited", type: "static" });
+  const [one, other] = [
+    (await scenario.call("create_player", {})).id,
+    (await scenario.call("create_player", {})).id,
+  ];
+  const member = { segment_id: segmentId, player_id: one };
+  const { id } = await scenario.call("create_segment_member", member);
+  const invited = async (more: object = {}) => (await ask("enroll_players", { segmentId, ...more })).data;
+  const first = await invited();
+  await scenario.call("delete_segment_member", { id });
+  await scenario.call("create_segment_member", { ...member, player_id: other });
+  const second = await invited({ confirm_token: first.confirm_token });
+  expect(second).toMatchObject({ confirmation_required: true });
+  const single = async (more: object = {}) => {
+    const input = { journey_id: journeyId, player_id: one, ...more };
+    return (await ask("create_journey_enrollment", { journeyId: undefined, ...input })).data;
+  };
+  const alone = await single();
+  await scenario.call("publish_journey", { journeyId, propertyId: scenario.id });
+  const third = await invited({ confirm_token: second.confirm_token });
+  expect(third).toMatchObject({ confirmation_required: true });
+  expect(await single({ confirm_token: alone.confirm_token })).toMatchObject({ confirmation_required: true });
+  expect(await invited({ confirm_token: third.confirm_token })).toMatchObject({ entered: 1 });
+});
+
 test("publishing another draft is confirmed with what becomes of the people inside", async () => {
   const { preview, data } = await confirmed("publish_journey", { onPublish: "exit_old" });
-  expect(preview).toContain("3 players inside leave the journey.");
-  expect(data).toMatchObject({ version: 2, inside: { finish: 0, move: 0, exit: 3 } });
+  expect(preview).toContain("4 players inside leave the journey.");
+  expect(data).toMatchObject({ version: 3, inside: { finish: 0, move: 0, exit: 4 } });
 });
 
 test("a client that reads the text alone learns the figures, and why a player has left", async () => {
@@ -107,7 +133,7 @@ test("a client that reads the text alone learns the figures, and why a player ha
     return String(body.result.content[0].text);
   };
   expect(await told("journey_report", {})).toContain(
-    "3 have entered, 0 are inside, 0 have reached the goal; left: workflow_changed 3.",
+    "4 have entered, 0 are inside, 0 have reached the goal; left: workflow_changed 4.",
   );
   const explained = await told("explain_enrollment", { playerId: playerIds[0] });
   expect(explained).toContain("stood at a node that the new version has not");
@@ -124,7 +150,7 @@ test("resuming is confirmed with the people who go on; pausing is done at once",
 test("another rule of the segment by which players enter is confirmed", async () => {
   const {
     body: [segment],
-  } = await service.request("GET", "/api/segments", { headers: { "X-Api-Key": key } });
+  } = await service.request("GET", "/api/segments?name.eq=Lapsed", { headers: { "X-Api-Key": key } });
   const change = { id: segment.id, conditions: [{ field: "phone", operator: "is_set" }] };
   const { data: preview } = await onceOverMcp(service, CATALOG.operations.get("update_segment")!, change, {
     "X-Api-Key": key,
@@ -132,6 +158,33 @@ test("another rule of the segment by which players enter is confirmed", async ()
   expect(JSON.stringify(preview)).toContain(
     'This changes who enters the journey \\"Win back\\" from now on.',
   );
+});
+
+test("another rule of a segment behind the one by which players enter is confirmed too", async () => {
+  const segment = (name: string, field: string, operator: string) =>
+    scenario.call("create_segment", { name, conditions: [{ field, operator }] });
+  const inner = await segment("Inner", "tier", "is_set");
+  const outer = await segment("Outer", `segment.${inner.id}`, "in_segment");
+  const nodes = [
+    { id: "in", type: "trigger", config: { on: "segment_enter", segment_id: outer.id } },
+    { id: "mail", type: "message", config: message },
+    { id: "end", type: "exit", config: { reason: "done" } },
+  ];
+  const edges = [
+    { from: "in", to: "mail" },
+    { from: "mail", to: "end" },
+  ];
+  const { id } = await scenario.call("create_journey", {
+    name: "Behind",
+    draft_definition: { nodes, edges },
+  });
+  await scenario.call("publish_journey", { journeyId: id, propertyId: scenario.id });
+  const change = { id: inner.id, conditions: [{ field: "email", operator: "is_set" }] };
+  const { data } = await onceOverMcp(service, CATALOG.operations.get("update_segment")!, change, {
+    "X-Api-Key": key,
+  });
+  expect(data).toMatchObject({ confirmation_required: true });
+  expect(data.message).toContain('This changes who enters the journey "Behind" from now on.');
 });
 
 test("a simulation asks nothing: it changes nothing", async () => {

@@ -93,6 +93,38 @@ test("a name of another property says no more than that it is not in this one", 
   expect((await tool("get_player", { id: "R1" })).data.code).toBe("not_found");
 });
 
+test("a list is filtered by the operator's number of a player, and by a name, where its column has their ids", async () => {
+  const consent = { playerId: ids.player, channel: "email", consentGiven: true, consentSource: "desk" };
+  await service.post("/api/functions/consent-record", { ...consent, propertyId: service.tenant.id });
+  const rows = async (name: string, filters: object) => (await tool(name, { filters })).data.rows;
+  for (const filter of [
+    { "player_id.eq": "H20002" },
+    { "player_id.in": ["H20002"] },
+    { player_id: `eq.${ids.player}` },
+  ]) {
+    expect(await rows("list_consent_records", filter), JSON.stringify(filter)).toHaveLength(1);
+  }
+  expect(await rows("list_consent_records", { "player_id.not.eq": "H20002" })).toHaveLength(0);
+  const { text, data } = await tool("list_consent_records", { filters: { "player_id.eq": "H20002" } });
+  const said = `filters.player_id.eq: the player "H20002" is ${ids.player}.`;
+  expect(text).toContain(said);
+  expect(data.warnings).toEqual([said]);
+  expect(await rows("list_segment_members", { "segment_id.eq": "Locals" })).toHaveLength(1);
+  expect(await rows("list_campaigns", { "id.eq": "Friday" })).toHaveLength(1);
+  // There the column is the number itself.
+  expect(await rows("list_players", { "player_id.eq": "H20002" })).toHaveLength(1);
+  const unknown = await tool("list_consent_records", { filters: { "player_id.eq": "H9" } });
+  expect(unknown.data.message).toBe(
+    'filters.player_id.eq: no player with the player_id "H9" in this property; give its id, from list_players',
+  );
+});
+
+test("a refused credential is told in words, and its code once", async () => {
+  const { text, data } = await tool("create_api_key", { name: "mine", property_id: service.tenant.id });
+  expect(data.code).toBe("invalid_credential");
+  expect(text).toMatch(/^invalid_credential: credential is an API key, and this is for a signed-in user/);
+});
+
 test("over REST the id stands, by any of its names", async () => {
   const propertyId = service.tenant.id;
   for (const name of ["id", "campaignId", "campaign_id"]) {

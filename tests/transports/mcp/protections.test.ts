@@ -665,7 +665,6 @@ const AT_ONCE = {
   add_prize_codes: "data; the claims that take them are a game's",
   archive_game: "an ended game alone",
   cancel_campaign: "it stops messages",
-  claim_game_prize: "a prize that was won, once",
   consent_revoke: "it stops messages",
   create_code_pool: "data",
   create_custom_field: "data",

@@ -1,11 +1,12 @@
 import { toFault } from "#runtime/faults.ts";
 import { canonicalHash } from "#runtime/funnel/audit.ts";
-import type { Call, Context, Question, Reach, Tenant } from "#runtime/operation/context.ts";
+import type { Context, Question, Reach, Tenant } from "#runtime/operation/context.ts";
 import { hasOutgrown } from "#runtime/operation/property.ts";
 import {
   approvalOf,
   changesSince,
   checkFingerprint,
+  countsPeople,
   factsOf,
   type Lists,
   listFacts,
@@ -52,11 +53,6 @@ export async function shownState(context: Tenant, campaign: Campaign): Promise<P
   const count = await countPlayers(context, campaign).catch(nullIfRefused);
   const referred = await referencesOf(context, campaign).catch(nullIfRefused);
   return { prints, lists: await listFacts(context, referred?.segments ?? []), count };
-}
-
-/** Whether somebody is shown the numbers of the call: the agent, or a person who may have to approve it. */
-export function countsPeople({ transport, review }: Call): boolean {
-  return transport === "mcp" || review !== undefined;
 }
 
 /** Sending refuses an audience whose rules name what is not there any more. */

@@ -1,8 +1,8 @@
 import type { Context } from "#runtime/operation/context.ts";
-import { changesSince } from "#tools/approvals/approval.ts";
+import { changesSince, segmentKey } from "#tools/approvals/approval.ts";
 import { type Campaign, findCampaign } from "#tools/campaigns/campaign/campaign.ts";
 import { approving, askAbout, presentState } from "./approve.ts";
-import { CARRIER, campaignPrints, segmentKey, templateKey } from "./prints.ts";
+import { CARRIER, campaignPrints, templateKey } from "./prints.ts";
 import { changeWords } from "./words.ts";
 
 /**

@@ -1,13 +1,16 @@
-import { toFault } from "#runtime/faults.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
-import { type Approvable, type Prints, printsOf } from "#tools/approvals/approval.ts";
+import {
+  type Approvable,
+  type Fields,
+  type Prints,
+  printsOf,
+  segmentFields,
+} from "#tools/approvals/approval.ts";
 import { type Campaign, sendingChannel, templatesOf } from "#tools/campaigns/campaign/campaign.ts";
 import { propertyVariables } from "#tools/campaigns/content/content.ts";
 import { referencesOf } from "#tools/campaigns/planning/audience.ts";
 import { carrierOf } from "#tools/providers/choose.ts";
 import { themeOf } from "#tools/themes/theme.ts";
-
-type Fields = Approvable["content"];
 
 /** The columns that are approved, by their part, each in words. */
 export const APPROVED_COLUMNS = {
@@ -45,8 +48,7 @@ export const APPROVED_COLUMNS = {
   variants: { ab_test: "the test of variants", goal: "the goal" },
 } as const satisfies Record<keyof Approvable, Partial<Record<keyof Campaign, string>>>;
 
-/** A key of the prints: that of a segment in the audience, or of a template in the content. */
-export const segmentKey = (id: string) => `segment ${id}`;
+/** The key of a template among the fields of the content. */
 export const templateKey = (id: string) => `template ${id}`;
 
 /** The prints of all that a campaign sends. Once it has started its audience is fixed, and is left out. */
@@ -56,7 +58,7 @@ export async function campaignPrints(context: Tenant, campaign: Campaign): Promi
   const house = await houseFields(context, campaign, carrier);
   const { audience, ...prints } = printsOf({
     content: { ...part("content"), ...house, ...(await templateFields(context, campaign)) },
-    audience: { ...part("audience"), ...(await segmentFields(context, campaign)) },
+    audience: { ...part("audience"), ...(await ruleFields(context, campaign)) },
     channel: part("channel"),
     time: part("time"),
     flags: { ...part("flags"), clock: clockField(context, campaign) },
@@ -125,20 +127,6 @@ async function templateFields({ sql, property }: Tenant, campaign: Campaign): Pr
   );
 }
 
-/** All segments that the audience refers to, by whatever way. */
-async function segmentFields(context: Tenant, campaign: Campaign): Promise<Fields> {
-  if (campaign.started_at !== null) return {};
-  try {
-    const { segments } = await referencesOf(context, campaign);
-    return Object.fromEntries(
-      segments.map(({ id, name, ...rules }) => [
-        segmentKey(id),
-        { words: `the rules of the segment ${JSON.stringify(name)}`, value: rules },
-      ]),
-    );
-  } catch (error) {
-    const fault = toFault(error);
-    if (fault.status >= 500) throw error;
-    return { references: { words: "a record that the audience's rules name", value: fault.message } };
-  }
+async function ruleFields(context: Tenant, campaign: Campaign): Promise<Fields> {
+  return campaign.started_at === null ? segmentFields(referencesOf(context, campaign)) : {};
 }

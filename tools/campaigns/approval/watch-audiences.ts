@@ -2,22 +2,22 @@ import { adHoc, type Fragment, join, sql as part, raw } from "#db/sql.ts";
 import { isUuid } from "#db/text.ts";
 import { Fault } from "#runtime/faults.ts";
 import { storedNames } from "#runtime/operation/columns.ts";
-import { type Context, UNBOUNDED } from "#runtime/operation/context.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { countsPeople } from "#tools/approvals/approval.ts";
+import { askAboutLists } from "#tools/approvals/lists.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import { columns } from "#tools/campaigns/campaign/columns.ts";
 import { audienceSql } from "#tools/campaigns/planning/audience.ts";
 import { gateReasons } from "#tools/compliance/gate.ts";
 import { isAsked } from "#tools/enrollments/ask.ts";
 import { playerWords } from "#tools/people/words.ts";
-import { countsPeople } from "./approve.ts";
-import { segmentKey } from "./prints.ts";
 
 /** The most players that a question names. */
 const MOST_NAMED = 5;
 
 /**
  * Asks before an agent's call makes players ones who get a campaign that was approved without them, and that has not
- * started, or before it changes a list that one was approved with. The confirmation approves the joining players too.
+ * started, or before it changes a list that one was approved with, or a live game. The confirmation approves the joining players too.
  * Data of other callers are growth, which the approval bounds.
  */
 export async function watchAudiences(
@@ -31,12 +31,15 @@ export async function watchAudiences(
   const before = await standingOf(context, waiting, playersOf(ids));
   return async (changed) => {
     const entries = [...left, ...(await entriesAmong(context, changed))];
-    await askAboutLists(context, [...new Set(entries.map(({ segment_id }) => segment_id))]);
+    const named = await askAboutLists(context, [...new Set(entries.map(({ segment_id }) => segment_id))]);
     const after = await standingOf(context, waiting, playersOf(changed));
     for (const { campaign } of waiting) {
       const joined = newIn(after.recipients, before.recipients, campaign.id);
       if (joined.length > 0) askAboutJoining(context, campaign, joined);
-      await approveMore(context, campaign, newIn(after.members, before.members, campaign.id).length);
+      const shown = (id: string) => named.has(campaign.id) || joined.includes(id);
+      const came = newIn(after.members, before.members, campaign.id).filter(shown);
+      const went = newIn(before.members, after.members, campaign.id);
+      await approveMore(context, campaign, came.length - went.length);
     }
   };
 }
@@ -53,30 +56,12 @@ async function entriesAmong(
     where property_id = ${property.id} and id = any(${known}::uuid[])`;
 }
 
-/** Asks about changes of lists with which waiting campaigns were approved. */
-export async function askAboutLists(context: Context, segmentIds: string[]): Promise<void> {
-  const { sql, property, call, ask } = context;
-  if (segmentIds.length === 0 || !countsPeople(call)) return;
-  const lists = await sql<{ id: string; name: string }[]>`
-    select id, name from segments where property_id = ${property.id} and id = any(${segmentIds}::uuid[]) order by id`;
-  for (const { name, approved, approved_state } of await waitingCampaigns(context)) {
-    for (const list of lists) {
-      if (!approved_state?.audience?.[segmentKey(list.id)]) continue;
-      const count = approved?.count ?? null;
-      const shown = count === null ? "" : ` It was approved for ${count} players.`;
-      const sentence = `This changes the list ${JSON.stringify(list.name)}, and with it who gets the campaign ${JSON.stringify(name)}.${shown}`;
-      // Which of its players are others is not counted.
-      ask?.({ sentences: () => [sentence], reach: UNBOUNDED });
-    }
-  }
-}
-
 const newIn = (after: ByCampaign, before: ByCampaign, campaignId: string) =>
   [...(after.get(campaignId) ?? [])].filter((id) => !before.get(campaignId)?.has(id));
 
-/** Adds the players whom a person has seen join to the number that was approved. */
+/** Adds the growth that a person has seen to the number that was approved. Players who leave do not lower it. */
 async function approveMore({ sql, property, call }: Context, { id }: Campaign, more: number): Promise<void> {
-  if (more === 0 || !(call.confirmation || call.review === "approved")) return;
+  if (more <= 0 || !(call.confirmation || call.review === "approved")) return;
   await sql`
     update campaigns
     set approved = jsonb_set(approved, '{count}', ((approved ->> 'count')::int + ${more}::int)::text::jsonb)

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 
@@ -42,3 +43,13 @@ export function pauseWords({ since, reason }: PropertyPause): string {
 export function refusePaused(pause: PropertyPause | null): void {
   if (pause) throw new Fault("conflict", { message: `${pauseWords(pause)}.` });
 }
+
+/** The numbers of paused campaigns, and of messages of journeys, which lists of campaigns leave out. */
+export function countedApart(rows: readonly { journey_id: string | null }[]) {
+  const campaigns = rows.filter(({ journey_id }) => journey_id === null).length;
+  return { campaigns, journey_messages: rows.length - campaigns };
+}
+
+export const JOURNEY_MESSAGES = z
+  .int()
+  .describe("The same of journeys' messages, which list_campaigns shows where it filters by journey_id");

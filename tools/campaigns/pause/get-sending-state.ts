@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { timestamp } from "#runtime/operation/columns.ts";
 import { tool } from "#runtime/operation/operation.ts";
-import { findPause } from "#tools/campaigns/campaign/property-pause.ts";
+import { countedApart, findPause, JOURNEY_MESSAGES } from "#tools/campaigns/campaign/property-pause.ts";
 import {
   SERVICE_SENDING,
   type ServiceSending,
@@ -22,6 +22,7 @@ export default tool({
     since: timestamp().nullable(),
     reason: z.string().nullable(),
     campaigns: z.int().describe("Campaigns that go on with resume_all_sending"),
+    journey_messages: JOURNEY_MESSAGES,
     service: z
       .enum(Object.keys(SERVICE_SENDING) as [ServiceSending])
       .describe(
@@ -31,11 +32,14 @@ export default tool({
   faults: [],
   async handler(context) {
     const pause = await findPause(context);
+    const paused = await context.sql<{ journey_id: string | null }[]>`
+      select journey_id from campaigns
+      where property_id = ${context.property.id} and id = any(${pause?.campaign_ids ?? []}::uuid[])`;
     return {
       paused: pause !== null,
       since: pause?.since ?? null,
       reason: pause?.reason ?? null,
-      campaigns: pause?.campaign_ids.length ?? 0,
+      ...countedApart(paused),
       service: await serviceSending(context),
     };
   },

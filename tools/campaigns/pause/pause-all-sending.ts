@@ -4,7 +4,7 @@ import { timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { changeStatus } from "#tools/campaigns/campaign/campaign.ts";
-import { lockPause } from "#tools/campaigns/campaign/property-pause.ts";
+import { countedApart, JOURNEY_MESSAGES, lockPause } from "#tools/campaigns/campaign/property-pause.ts";
 
 export default tool({
   name: "pause_all_sending",
@@ -22,6 +22,7 @@ export default tool({
     success: z.literal(true),
     since: timestamp(),
     paused: z.int().describe("Campaigns that this call has paused"),
+    journey_messages: JOURNEY_MESSAGES,
     scheduled: z.int().describe("Scheduled campaigns that wait now"),
   }),
   faults: ["invalid"],
@@ -35,28 +36,32 @@ export default tool({
         insert into sending_pauses (property_id, id, reason, is_open, actor_type, actor_id)
         values (${property.id}, ${id}, ${reason ?? null}, true, ${type}, ${actor})`;
     }
-    const paused = await pauseCampaigns(context, reason ?? pause?.reason ?? null);
+    const { ids, campaigns, journey_messages } = await pauseCampaigns(
+      context,
+      reason ?? pause?.reason ?? null,
+    );
     const [row] = await sql<{ since: string; scheduled: number }[]>`
       with kept as (
-        update sending_pauses set campaign_ids = campaign_ids || ${paused}::uuid[], updated_at = now()
+        update sending_pauses set campaign_ids = campaign_ids || ${ids}::uuid[], updated_at = now()
         where property_id = ${property.id} and id = ${id} returning 1
       )
       select to_json(p.created_at) #>> '{}' as since, (
         select count(*)::int from campaigns c
         where c.property_id = ${property.id} and c.status = 'scheduled' and c.deleted_at is null) as scheduled
       from sending_pauses p where p.property_id = ${property.id} and p.id = ${id}`;
-    context.audit({ entity: "sending_pauses", entityId: id, diff: { paused: paused.length } });
-    return { success: true as const, paused: paused.length, ...row! };
+    context.audit({ entity: "sending_pauses", entityId: id, diff: { paused: ids.length } });
+    return { success: true as const, paused: campaigns, journey_messages, ...row! };
   },
 });
 
-async function pauseCampaigns(context: Context, reason: string | null): Promise<string[]> {
+async function pauseCampaigns(context: Context, reason: string | null) {
   const { sql, property } = context;
-  const running = await sql<{ id: string }[]>`
-    select id from campaigns
+  const running = await sql<{ id: string; journey_id: string | null }[]>`
+    select id, journey_id from campaigns
     where property_id = ${property.id} and status in ('queued', 'sending') and deleted_at is null
     order by id for no key update`;
   const status_reason = `all sending is paused${reason === null ? "" : `: ${reason}`}`;
   for (const { id } of running) await changeStatus(context, id, "pauseAll", { status_reason });
-  return running.map(({ id }) => id);
+  const ids = running.map(({ id }) => id);
+  return { ids, ...countedApart(running) };
 }

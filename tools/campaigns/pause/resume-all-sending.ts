@@ -5,7 +5,12 @@ import { tool } from "#runtime/operation/operation.ts";
 import { quoted } from "#runtime/visible-text.ts";
 import { holdIfChanged } from "#tools/campaigns/approval/approve.ts";
 import { changeStatus, findCampaign } from "#tools/campaigns/campaign/campaign.ts";
-import { lockPause, type PropertyPause } from "#tools/campaigns/campaign/property-pause.ts";
+import {
+  countedApart,
+  JOURNEY_MESSAGES,
+  lockPause,
+  type PropertyPause,
+} from "#tools/campaigns/campaign/property-pause.ts";
 import fireCampaign from "#tools/campaigns/fire-campaign.job.ts";
 import planCampaign from "#tools/campaigns/plan-campaign.job.ts";
 
@@ -24,6 +29,7 @@ export default tool({
   output: z.object({
     success: z.literal(true),
     resumed: z.int().describe("Campaigns that go on"),
+    journey_messages: JOURNEY_MESSAGES,
     held: z.int().describe("Campaigns that stay paused, because they were changed since they were approved"),
     due: z.int().describe("Scheduled campaigns that start now"),
   }),
@@ -43,17 +49,20 @@ export default tool({
     await sql`
       update sending_pauses set is_open = false, updated_at = now()
       where property_id = ${property.id} and id = ${pause.id}`;
-    let held = 0;
-    for (const { id } of waiting) if (!(await goOn(context, id))) held += 1;
+    const going: Waiting[] = [];
+    for (const one of waiting) if (await goOn(context, one.id)) going.push(one);
+    const { campaigns: resumed, journey_messages } = countedApart(going);
+    const held = waiting.length - going.length;
     for (const { id } of due) context.enqueue(fireCampaign, { campaignId: id });
     context.audit({ entity: "sending_pauses", entityId: pause.id });
-    return { success: true as const, resumed: waiting.length - held, held, due: due.length };
+    return { success: true as const, resumed, journey_messages, held, due: due.length };
   },
 });
 
 interface Waiting {
   id: string;
   name: string;
+  journey_id: string | null;
   /** Planned messages that are still to be sent. */
   messages: number;
 }
@@ -66,7 +75,7 @@ function reachOf(waiting: readonly Waiting[], due: readonly Waiting[]): Reach {
 
 function pausedBy({ sql, property }: Context, { campaign_ids }: PropertyPause): Promise<Waiting[]> {
   return sql<Waiting[]>`
-    select c.id, c.name, (
+    select c.id, c.name, c.journey_id, (
       select count(*)::int from campaign_sends s
       where s.property_id = ${property.id} and s.campaign_id = c.id and s.status in ('pending', 'deferred')) as messages
     from campaigns c
@@ -79,7 +88,7 @@ function pausedBy({ sql, property }: Context, { campaign_ids }: PropertyPause): 
 
 function dueCampaigns({ sql, property }: Context): Promise<Waiting[]> {
   return sql<Waiting[]>`
-    select id, name, 0 as messages from campaigns
+    select id, name, journey_id, 0 as messages from campaigns
     where property_id = ${property.id} and status = 'scheduled' and deleted_at is null
       and coalesce(fires_at, scheduled_at) <= now()
     order by id`;

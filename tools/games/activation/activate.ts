@@ -1,6 +1,6 @@
 import type { Context } from "#runtime/operation/context.ts";
 import { update } from "#runtime/operation/rows.ts";
-import { approvalOf, printsOf } from "#tools/approvals/approval.ts";
+import { approvalOf } from "#tools/approvals/approval.ts";
 import { oddsOf } from "#tools/games/draw/odds.ts";
 import { commitmentOf, newMaster } from "#tools/games/draw/seeds.ts";
 import { tendLater } from "#tools/games/ending/tending.ts";
@@ -8,6 +8,7 @@ import type { Game } from "#tools/games/game/game.ts";
 import games from "#tools/games/games.table.ts";
 import type { Prize } from "#tools/games/prize/prize.ts";
 import type { Facts } from "./facts.ts";
+import { gamePrints } from "./prints.ts";
 
 /** Freezes a locked draft: its seed, its odds, its rules and its stock. */
 export async function activate(context: Context, game: Game, facts: Facts, prizes: readonly Prize[]) {
@@ -23,7 +24,7 @@ export async function activate(context: Context, game: Game, facts: Facts, prize
       inventory_remaining = case when kind = 'no_prize' then null
         when ${game.draw === "deck"} then weight else inventory_total end
     where property_id = ${property.id} and game_id = ${game.id} returning 1`;
-  const prints = gamePrints(game, facts);
+  const prints = await gamePrints(context, game, facts);
   const row = await update(context, games, game.id, {
     status: "active",
     activated_at: "now",
@@ -36,24 +37,4 @@ export async function activate(context: Context, game: Game, facts: Facts, prize
   tendLater(context, game.id, game.ends_at);
   context.audit({ entity: "games", entityId: game.id, diff: { server_seed_hash: hash } });
   return row;
-}
-
-/** The parts of a game that people approve. All stay as they are from then on. */
-function gamePrints(game: Game, { rules_text, prizes }: Facts) {
-  const { segment_id, min_age, void_in, starts_at, ends_at, draw, out_of_stock } = game;
-  return printsOf({
-    content: {
-      rules: { words: "its rules", value: rules_text },
-      prizes: { words: "its prizes", value: prizes },
-    },
-    audience: {
-      segment: { words: "its segment", value: segment_id },
-      place: { words: "its age and states", value: [min_age, void_in] },
-    },
-    channel: {},
-    time: { dates: { words: "its dates", value: [starts_at, ends_at] } },
-    flags: { draw: { words: "its draw", value: [draw, out_of_stock] } },
-    provider: {},
-    variants: {},
-  });
 }

@@ -1,4 +1,4 @@
-import { invalid } from "#runtime/faults.ts";
+import { type Fault, invalid } from "#runtime/faults.ts";
 import { CHANNELS, type Channel } from "#tools/compliance/channels.ts";
 import { type CustomFields, unknownField } from "#tools/custom-fields/values.ts";
 import type { ImportParams } from "#tools/imports/job/import-job.ts";
@@ -78,7 +78,11 @@ function checkDateColumn({ mapping, consent }: ImportParams): void {
   const date = consent?.occurred_at_column;
   if (date === undefined) return;
   const field = Object.entries(mapping).find(([column]) => column.trim() === date.trim())?.[1];
-  if (field) throw invalid(`consent.${OCCURRED_AT}`, `the mapping gives this column to ${field} already`);
+  if (field) throw twoUses(field);
+}
+
+function twoUses(field: string): Fault {
+  return invalid(`consent.${OCCURRED_AT}`, `the mapping gives this column to ${field} already`);
 }
 
 /** The file's columns under the mapping. Throws `invalid` when no row of it could be a player. */
@@ -98,9 +102,10 @@ export function layoutOf(header: readonly string[], params: ImportParams, custom
   if (date !== undefined && dated.size === 0) missing.set(date.trim(), OCCURRED_AT);
   const known = knownColumns(customs);
   const targets = names.map((name): Target | null => {
-    // A mapping of this column to null says that it is no field of a player.
-    if (dated.has(name)) return { kind: "occurred_at" };
     const mapped = mapping.get(name);
+    // A mapping of this column to null says that it is no field of a player.
+    if (dated.has(name) && !mapped) return { kind: "occurred_at" };
+    if (dated.has(name)) throw twoUses(mapped!);
     if (mapped === undefined) return known(name);
     return mapped === null ? null : readTarget(mapped, customs);
   });

@@ -36,6 +36,7 @@ export default tool({
     if (entered.ignored_reentry > 0) throw refused("may not enter again, by the journey's re-entry rule");
     if (entered.barred > 0) throw refused("is banned, self-excluded, deceased or erased");
     context.ask?.({
+      state: JSON.stringify([wayIn, player]),
       sentences: () => [`One player enters the journey ${JSON.stringify(wayIn.name)} now.`],
       reach: { players: () => 1, cost: () => null },
     });

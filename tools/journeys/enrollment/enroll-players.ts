@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { adHoc, type Fragment, sql } from "#db/sql.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
+import { canonicalHash } from "#runtime/funnel/audit.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
-import { segmentFacts } from "#tools/approvals/approval.ts";
+import { countsPeople, hashOfPlayers, segmentFacts } from "#tools/approvals/approval.ts";
 import { type Entries, enroll } from "#tools/enrollments/enroll.ts";
 import { audienceOf } from "#tools/segments/rules/references.ts";
 import { entryOf, type WayIn } from "../journey/way-in.ts";
@@ -54,7 +55,9 @@ export default tool({
     const entries = playerIds
       ? await enrollIds(context, wayIn, { ...options, playerIds })
       : await enrollSegment(context, wayIn, { ...options, segmentId: segmentId! });
+    const people = countsPeople(context.call) ? await enteredNow(context, wayIn, entryKey) : null;
     context.ask?.({
+      state: canonicalHash({ ...wayIn, ...entries, people }).toString("hex"),
       sentences: () => [
         `${entries.entered} players enter the journey ${JSON.stringify(wayIn.name)} now.`,
         `${entries.ignored_inside + entries.ignored_reentry + entries.barred} are left out: ${entries.ignored_inside} are inside, ${entries.ignored_reentry} may not enter again, ${entries.barred} are barred.`,
@@ -70,6 +73,18 @@ export default tool({
     return { success: true as const, ...entries };
   },
 });
+
+/** The hash of the players whom this transaction has let in: others would be as many. */
+async function enteredNow(
+  { sql: transaction, property }: Context,
+  { journeyId }: WayIn,
+  entryKey: string,
+): Promise<string> {
+  const [row] = await transaction<[{ hash: string }]>`
+    select ${hashOfPlayers} as hash from journey_enrollments
+    where property_id = ${property.id} and journey_id = ${journeyId} and entry_key = ${entryKey} and entered_at = now()`;
+  return row.hash;
+}
 
 interface Options {
   entryKey: string;

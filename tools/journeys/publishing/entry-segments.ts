@@ -2,22 +2,40 @@ import { isUuid } from "#db/text.ts";
 import { Fault } from "#runtime/faults.ts";
 import { type Context, UNBOUNDED } from "#runtime/operation/context.ts";
 import { quoted } from "#runtime/visible-text.ts";
+import { countsPeople } from "#tools/approvals/approval.ts";
 import { askBeforeMoving, isAsked } from "#tools/enrollments/ask.ts";
-import { audienceOf } from "#tools/segments/rules/references.ts";
+import { audienceOf, standsOn } from "#tools/segments/rules/references.ts";
 
 /** Asks about changed segments by whose rules players enter an active journey. `ids`: of records that a call has changed. */
-export async function askAboutEntries({ sql, property, ask }: Context, ids: string[]): Promise<void> {
-  if (!ask || ids.length === 0) return;
-  const journeys = await sql<{ name: string }[]>`
-    select distinct j.name from journey_triggers t
-      join journeys j on j.property_id = ${property.id} and j.id = t.journey_id
-    where t.property_id = ${property.id} and t.kind in ('segment_enter', 'segment_exit')
-      and t.name = any(${ids}::text[]) and j.status = 'active' and j.deleted_at is null
-    order by j.name`;
-  for (const { name } of journeys) {
-    ask({
+export async function askAboutEntries(context: Context, ids: string[]): Promise<void> {
+  if (ids.length === 0 || !countsPeople(context.call)) return;
+  const { sql, property } = context;
+  const names = new Set<string>();
+  for (const { segment, journeys } of await entriesOf(context)) {
+    if (!(await standsOn(sql, property.id, segment, ids))) continue;
+    for (const name of journeys) names.add(name);
+  }
+  for (const name of [...names].toSorted()) {
+    context.ask?.({
       sentences: () => [`This changes who enters the journey ${quoted(name)} from now on.`],
       reach: UNBOUNDED,
+    });
+  }
+}
+
+/**
+ * Asks about players who come into a segment, or leave it, by whose rules players enter an active journey. `ids`: of
+ * records that an agent has written, and of their players.
+ */
+export async function askAboutMoves(context: Context, ids: string[]): Promise<void> {
+  if (!isAsked(context.call)) return;
+  for (const { segment, journeys } of await entriesOf(context)) {
+    const players = await movedPlayers(context, segment, ids.filter(isUuid));
+    askBeforeMoving(context, {
+      cause: "This changes which rules of segments they fit",
+      journeys,
+      players,
+      moved: players.length,
     });
   }
 }
@@ -27,28 +45,14 @@ interface Entry {
   journeys: string[];
 }
 
-/**
- * Asks about players who come into a segment, or leave it, by whose rules players enter an active journey. `ids`: of
- * records that an agent has written, and of their players.
- */
-export async function askAboutMoves(context: Context, ids: string[]): Promise<void> {
-  if (!isAsked(context.call)) return;
-  const { sql, property } = context;
-  const entries = await sql<Entry[]>`
+/** The segments by which players enter active journeys. */
+function entriesOf({ sql, property }: Context): Promise<Entry[]> {
+  return sql<Entry[]>`
     select t.name as segment, array_agg(distinct j.name) as journeys from journey_triggers t
       join journeys j on j.property_id = ${property.id} and j.id = t.journey_id
     where t.property_id = ${property.id} and t.kind in ('segment_enter', 'segment_exit')
       and j.status = 'active' and j.deleted_at is null
     group by t.name order by t.name`;
-  for (const { segment, journeys } of entries) {
-    const players = await movedPlayers(context, segment, ids.filter(isUuid));
-    askBeforeMoving(context, {
-      cause: "This changes which rules of segments they fit",
-      journeys,
-      players,
-      moved: players.length,
-    });
-  }
 }
 
 /** The players among `ids` who fit the segment's rules without being members, or are members without fitting. */

@@ -18,10 +18,28 @@ interface SegmentRow {
 
 /** The segment's audience as one boolean over `players p`; see `compileConditions`. `not_found` without it. */
 export async function audienceOf(sql: Sql, property: string, segmentId: string): Promise<Fragment> {
-  const rules = {
-    conditions: [{ field: `segment.${segmentId}`, operator: "in_segment" as const }],
-  };
-  return audienceMatching(sql, property, rules);
+  return audienceMatching(sql, property, within(segmentId));
+}
+
+/** The rules of a segment's players. */
+export function within(segmentId: string): Partial<Group> {
+  return { conditions: [{ field: `segment.${segmentId}`, operator: "in_segment" }] };
+}
+
+/** Whether a segment is one of `ids`, or its rules refer to one by whatever way. Rules that cannot be read do not. */
+export async function standsOn(
+  sql: Sql,
+  property: string,
+  segmentId: string,
+  ids: readonly string[],
+): Promise<boolean> {
+  try {
+    const found = await loadSegments(sql, property, [segmentId]);
+    return ids.some((id) => found.has(id.toLowerCase()));
+  } catch (error) {
+    if (error instanceof Fault && error.status < 500) return false;
+    throw error;
+  }
 }
 
 /** The references of rules, as they are at one moment. They can be stored as JSON. */

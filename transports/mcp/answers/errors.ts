@@ -63,7 +63,7 @@ export function errorResult(
   },
 ): CallToolResult {
   const { code, details = [], retryAfter } = failure;
-  const message = visible(failure.message);
+  const message = visible(sentenceOf(failure));
   const suggestion = suggestionFor(failure, about);
   const next = about.tool ? nextTools(about.tool, failure, about.reach) : [];
   const text = [
@@ -85,6 +85,12 @@ export function errorResult(
     },
     content: [{ type: "text", text: text.join("\n") }],
   };
+}
+
+/** Where the message is the code itself, the first detail says it in words. */
+function sentenceOf({ code, message, details = [] }: Failure): string {
+  const [said] = details;
+  return message === code && said ? `${said.field} ${said.message}` : message;
 }
 
 function suggestionFor(

@@ -102,9 +102,19 @@ function facts(structured: Record<string, unknown>): string[] {
   const named = Object.entries(structured).filter(
     ([name, value]) => isUuid(value) && (name === "id" || name === "audit_id"),
   );
-  const replayed =
-    structured.replayed === true ? ["This is the first answer of the same idempotency_key."] : [];
+  const replayed = structured.replayed === true ? [REPLAYED] : [];
   return [...named.map(([name, value]) => `${name}: ${value}`).slice(0, 2), ...replayed].slice(0, 2);
+}
+
+const REPLAYED = "This is the first answer of the same idempotency_key.";
+
+/** A refusal's result, marked as the recorded one of its key. */
+export function replayedRefusal(result: CallToolResult): CallToolResult {
+  return {
+    ...result,
+    structuredContent: { ...(result.structuredContent as object), replayed: true },
+    content: [...result.content, { type: "text", text: REPLAYED }],
+  };
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {

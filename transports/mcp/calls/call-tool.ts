@@ -22,7 +22,7 @@ import { downloadLink } from "#transports/http/download-link.ts";
 import { startOf } from "#transports/http/file-body.ts";
 import { DECLINED, errorResult, failureOf, recordedFailure } from "#transports/mcp/answers/errors.ts";
 import { fittedResult, MOST_STRUCTURED, sizeOf } from "#transports/mcp/answers/fit-to-tokens.ts";
-import { type Format, resultOf, type ToolResult } from "#transports/mcp/answers/results.ts";
+import { type Format, replayedRefusal, resultOf, type ToolResult } from "#transports/mcp/answers/results.ts";
 import { waitingResult } from "#transports/mcp/answers/waiting.ts";
 import { hasColumns, withColumns } from "#transports/mcp/listing/columns.ts";
 import { notOffered } from "#transports/mcp/listing/not-offered.ts";
@@ -201,7 +201,8 @@ async function run(service: Service, about: About, call: Call, toolCall: ToolCal
   }
   if (answered.status >= 400) {
     const failure = recordedFailure(answered.body);
-    return waitingResult(failure) ?? errorResult(failure, call.requestId, { ...about, operation });
+    const result = waitingResult(failure) ?? errorResult(failure, call.requestId, { ...about, operation });
+    return answered.replayed ? replayedRefusal(result) : result;
   }
   if (said.length > 0) answered = { ...answered, warnings: [...said, ...(answered.warnings ?? [])] };
   if (answered.asked && confirms(about)) {
@@ -211,7 +212,7 @@ async function run(service: Service, about: About, call: Call, toolCall: ToolCal
     input,
     format,
     offset: Number(input.offset ?? 0),
-    warnings: answered.page?.warnings ?? [],
+    warnings: [...said, ...(answered.page?.warnings ?? [])],
   };
   return fitting(wanted, answered, options);
 }

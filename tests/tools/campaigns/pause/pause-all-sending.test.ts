@@ -125,6 +125,32 @@ test("an agent pauses at once, and asks before it resumes, by the names of what 
   expect((await agent("resume_all_sending", { confirm_token })).data).toMatchObject({ resumed: 1 });
 });
 
+test("the messages of a journey are counted apart from the campaigns, as a list of campaigns leaves them out", async () => {
+  const nodes = [
+    { id: "in", type: "trigger", config: { on: "api" } },
+    { id: "mail", type: "message", config: { channel: "email", subject: "Hi", body_html: "<p>Hi</p>" } },
+    { id: "end", type: "exit", config: { reason: "done" } },
+  ];
+  const edges = [
+    { from: "in", to: "mail" },
+    { from: "mail", to: "end" },
+  ];
+  const { id: journeyId } = await scenario.call("create_journey", {
+    ...{ name: "Welcome", draft_definition: { nodes, edges } },
+  });
+  await scenario.call("publish_journey", { ...about, journeyId });
+  const sending = (filters: object) => scenario.call("list_campaigns", { filters });
+  expect(await sending({ "status.eq": "sending" })).toEqual([]);
+  expect(await pause()).toMatchObject({ paused: 0, journey_messages: 1 });
+  expect(await scenario.call("get_sending_state", about)).toMatchObject({
+    campaigns: 0,
+    journey_messages: 1,
+  });
+  const messages = { "status.eq": "paused", "journey_id.eq": journeyId };
+  expect(await sending(messages)).toHaveLength(1);
+  expect(await resume()).toMatchObject({ resumed: 0, journey_messages: 1 });
+});
+
 test("another property sends on", async () => {
   await pause();
   const rival = await newScenario(service);

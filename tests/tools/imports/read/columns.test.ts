@@ -66,6 +66,12 @@ test("a column of dates that the mapping makes a field is refused", async () => 
   });
 });
 
+test("a column of dates that is a field too, in another case, fails the import: neither use is lost in silence", async () => {
+  const csv = "player_id,email,opt,WHEN\nF1,f1@example.com,yes,2026-01-30\n";
+  const { job } = await imports.run({ csv, mapping: { ...mapping, When: "last_visit_at" }, consent });
+  expect(job).toMatchObject({ status: "failed", error: expect.stringContaining("last_visit_at already") });
+});
+
 test("a mapping finds its column in any case, and a mapped column that is missing is a warning", async () => {
   const { job } = await imports.run({
     csv: "player_id,MAIL,DOB\nD1,d1@example.com,1980-01-01\n",
