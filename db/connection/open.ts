@@ -21,7 +21,7 @@ export class ConnectionLost extends Error {
  */
 export interface Client {
   sql: postgres.Sql;
-  /** The connection was lost after the client was taken: its transaction is gone. */
+  /** The connection was lost: its transaction is gone. The driver's next connection begins with what is left of it. */
   lost: boolean;
   /** Called when the connection is lost. */
   onLost: Set<() => void>;
@@ -140,7 +140,7 @@ export function command<R extends readonly object[] = postgres.Row[]>(
 
 export interface Pool {
   take(): Promise<Client>;
-  /** Takes a client back, unless it was discarded. */
+  /** Takes a client back, unless it was discarded. A lost one is discarded. */
   give(client: Client): void;
   /** Cuts the client's connection, even while it waits, and opens a new one in its place. */
   discard(client: Client): void;
@@ -160,25 +160,30 @@ export function openPool(url: string, size: number, options: ConnectionOptions):
     return client;
   };
   const give = (client: Client) => {
+    if (client.lost) return discard(client);
     if (!all.has(client)) return;
     const next = waiting.shift();
-    if (!next) return void idle.push(client);
-    client.lost = false;
-    next(client);
+    if (next) next(client);
+    else idle.push(client);
+  };
+  const discard = (client: Client) => {
+    if (!all.delete(client)) return;
+    client.cut();
+    if (!closed && waiting.length > 0) give(open());
+  };
+  const takeIdle = (): Client | undefined => {
+    const client = idle.pop();
+    if (!client?.lost) return client;
+    discard(client);
+    return takeIdle();
   };
   return {
     take: async () => {
-      const client = idle.pop() ?? (all.size < size && !closed ? open() : undefined);
-      if (!client) return new Promise((resolve) => waiting.push(resolve));
-      client.lost = false;
-      return client;
+      const client = takeIdle() ?? (all.size < size && !closed ? open() : undefined);
+      return client ?? new Promise((resolve) => waiting.push(resolve));
     },
     give,
-    discard: (client) => {
-      if (!all.delete(client)) return;
-      client.cut();
-      if (!closed && waiting.length > 0) give(open());
-    },
+    discard,
     close: async () => {
       closed = true;
       await Promise.all([...all].map((client) => client.end()));

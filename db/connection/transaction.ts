@@ -1,3 +1,4 @@
+import postgres from "postgres";
 import {
   type Client,
   ConnectionLost,
@@ -76,7 +77,9 @@ export function transact<T>(
       () => null,
       (error: unknown) => ({ error }),
     );
-    if (isLost()) throw new ConnectionLost({ cause: failed?.error });
+    // Only the server's own error says that nothing is committed. A reset is told before the loss of the connection.
+    const isKnown = !failed || failed.error instanceof postgres.PostgresError;
+    if (isLost() || !isKnown) throw new ConnectionLost({ cause: failed?.error });
     if (failed) throw failed.error;
     return result;
   });

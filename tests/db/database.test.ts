@@ -3,6 +3,7 @@ import { type AddressInfo, createServer, connect as dial } from "node:net";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connect, type Database } from "#db/database.ts";
+import { sql } from "#db/sql.ts";
 import { testDatabase } from "../support/database.ts";
 import { asTheyAre } from "../support/dying.ts";
 
@@ -167,6 +168,20 @@ test("a transaction whose connection is lost is told so at once, whatever it wai
   await expect(lost).rejects.toMatchObject({ code: "CONNECTION_CLOSED" });
   await name(RIVAL, "next");
   expect(await named(RIVAL)).toContain("next last");
+});
+
+test("a read whose connection is lost fails, and the next one does not", async () => {
+  const reading = db.read(sql`select pg_sleep(30)::text`);
+  const failed = expect(reading).rejects.toMatchObject({ code: "CONNECTION_CLOSED" });
+  const stop = async () => {
+    const ended = await admin`
+      select pg_terminate_backend(pid) from pg_stat_activity
+      where application_name = 'client-test' and query like '%pg_sleep(30)::text%'`;
+    return ended.count;
+  };
+  await expect.poll(stop, { timeout: 5_000 }).toBe(1);
+  await failed;
+  expect(await db.read(sql`select 4711`)).toEqual([[4711]]);
 });
 
 test("a connection that was given up before it was made leaves none behind", async () => {

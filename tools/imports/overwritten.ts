@@ -9,7 +9,7 @@ import { decimalOf } from "./read/file-decimal.ts";
 import { seenIdentities } from "./read/identity-set.ts";
 import { layoutOf } from "./read/layout.ts";
 import { rowReader, type Staged } from "./read/rows.ts";
-import { matches } from "./write/verdicts.ts";
+import { lookingUp, matches } from "./write/verdicts.ts";
 
 /** The players whose values the rows go over, and those of them whom a protection leaves by it. */
 export interface Overwritten {
@@ -52,7 +52,7 @@ export async function countOverwritten(
       and (d.expires_at is null or d.expires_at > now()))`;
   const count = (condition: Fragment, name: keyof Overwritten) =>
     sql`count(distinct p.id) filter (where ${condition})::int as ${raw(name)}`;
-  const [counted] = await context.sql<[Overwritten]>`
+  const counting = context.sql<[Overwritten]>`
     select ${sql`count(distinct p.id)::int as players,
       ${count(sql`not ${fills}::boolean and q.status = 'vip_hold' and r.status <> 'vip_hold'`, "holds")},
       ${count(sql`q.birth_date > ${youngest} and ${after("birth_date")} <= ${youngest}`, "ages")},
@@ -68,6 +68,7 @@ export async function countOverwritten(
       status text, birth_date date, timezone text, country text, state text, postal_code text)
     cross join lateral (${matches(context, MATCH_KEYS, true)}) p
     join players q on q.property_id = ${property.id} and q.id = p.id`;
+  const [counted] = await lookingUp(context, counting);
   return counted;
 }
 

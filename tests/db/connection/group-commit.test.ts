@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer, connect as dial } from "node:net";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connect, type Database } from "#db/database.ts";
@@ -224,4 +226,35 @@ test("a writer that fails leaves nothing of its transaction", async () => {
   });
   await expect(failing).rejects.toThrow("no statement");
   expect(await named("unwritten")).toEqual([]);
+});
+
+test("writes whose connection is reset under their commit are told so, and are not done again", async () => {
+  const { hostname, port } = new URL(database.url);
+  const server = createServer((near) => {
+    const far = dial(Number(port), hostname);
+    near.pipe(far);
+    far.on("data", (bytes) => {
+      if (bytes.includes("COMMIT")) near.resetAndDestroy();
+      else near.write(bytes);
+    });
+    near.on("error", () => {});
+    near.on("close", () => far.end());
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = new URL(database.url);
+  url.port = String((server.address() as AddressInfo).port);
+  const through = connect(url.href);
+  let runs = 0;
+  const add = () =>
+    through.asProperty(
+      PROPERTY,
+      (sql) => sql`insert into segments (property_id, name) values (${PROPERTY}, ${`reset ${++runs}`})`,
+      { group: true },
+    );
+  const written = await Promise.allSettled([add(), add()]);
+  await through.close();
+  server.close();
+  const lost = { status: "rejected", reason: { code: "CONNECTION_CLOSED" } };
+  expect(await named("reset")).toEqual(["reset 1", "reset 2"]);
+  expect(written).toMatchObject([lost, lost]);
 });

@@ -13,7 +13,7 @@ import {
 } from "#tools/imports/job/import-job.ts";
 import type { Staged } from "#tools/imports/read/rows.ts";
 import { suppressRefused } from "./refusals.ts";
-import { matches } from "./verdicts.ts";
+import { lookingUp, matches } from "./verdicts.ts";
 
 interface Person {
   row: number;
@@ -128,12 +128,12 @@ async function otherPeople(
     wanted.push(...conflicts);
   }
   if (wanted.length > 0) {
-    const matched = await context.sql<RowOfPlayer[]>`
+    const matching = context.sql<RowOfPlayer[]>`
       select r.row, p.id
       from jsonb_to_recordset(${wanted}::jsonb)
         as r(row int, match_on text, player_id text, email text, phone text)
       cross join lateral (${matches(context, MATCH_KEYS, true)}) p`;
-    found.push(...matched);
+    found.push(...(await lookingUp(context, matching)));
   }
   return peopleOf(context, found, sql`and p.status <> 'erased' order by p.id for update`);
 }

@@ -1,4 +1,4 @@
-import { identifier, join, sql as part } from "#db/sql.ts";
+import { type Fragment, identifier, join, sql as part, raw } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type ImportParams, MATCH_KEYS, type MatchKey } from "#tools/imports/job/import-job.ts";
 import type { Staged } from "#tools/imports/read/rows.ts";
@@ -50,7 +50,7 @@ export async function stageRows(
   const used = MATCH_KEYS.filter((key) => rows.some(({ matchOn }) => matchOn === key));
   const skipsExisting = params.mode === "create_only" || params.on_conflict === "skip";
   const skipsUnknown = params.mode === "update_only";
-  await sql`
+  const filling = sql`
     insert into import_rows
     select r.*, p.id, p.status, l.excluded or p.status = 'self_excluded' or b.status = 'self_excluded'
         or x.id is not null, b.status, case
@@ -76,6 +76,7 @@ export async function stageRows(
           and s.lifted_at is null and s.reason in ('erased', 'self_excluded')
           and (s.reason = 'erased' or s.expires_at is null or s.expires_at > now())
       ) l on true`;
+  await lookingUp(context, filling);
   if (lists.people) await findExcluded(context, columns, params.on_conflict);
   const [[found], verdicts] = await Promise.all([
     sql<{ existing: number }[]>`
@@ -125,12 +126,21 @@ async function findExcluded(
   await sql`update import_rows set excluded = true where row = any(${found.map(({ row }) => row)}::int[])`;
 }
 
-/** The player of row `r`. Among several players with one email or phone, the oldest counts. */
+/**
+ * Runs a statement that looks rows up in the order of a key. The planner must not sort, so it takes the key's own index.
+ * Where all players are deleted, its estimates let it take any index, and read all their old versions for each row.
+ */
+export async function lookingUp<T>({ sql }: Pick<Context, "sql">, statement: Promise<T>): Promise<T> {
+  const unsorted = sql`set local enable_sort = off`;
+  const [, result] = await Promise.all([unsorted, statement, sql`set local enable_sort to default`]);
+  return result;
+}
+
+/** The player of row `r`, for `lookingUp`. Among several players with one email or phone, the oldest counts. */
 export function matches({ sql, property }: Context, used: readonly MatchKey[], hasAliases: boolean) {
-  const byKey = (key: MatchKey) => sql`
+  const byKey = (key: MatchKey) => sql`(
     select p.id, p.status, p.import_job_id, p.created_at, p.email_hash, p.phone_hash from players p
-    where r.match_on = ${key} and p.property_id = ${property.id} and p.${identifier(key)} = r.${identifier(key)}
-      and p.deleted_at is null`;
+    where r.match_on = ${key} and p.property_id = ${property.id} and p.deleted_at is null and ${hasKey("p", key)})`;
   // The player_id of a merged record means the record that it was merged into.
   const byAlias = sql`
     select p.id, p.status, p.import_job_id, p.created_at, p.email_hash, p.phone_hash
@@ -141,6 +151,15 @@ export function matches({ sql, property }: Context, used: readonly MatchKey[], h
   const all = [...used.map(byKey), ...known].reduce((left, right) => sql`${left} union all ${right}`);
   // "offset 0" keeps the order from choosing an index that walks all players by age.
   return sql`select m.* from (${all} offset 0) m order by m.created_at, m.id limit 1`;
+}
+
+/**
+ * The end of a query: the player has the key of row `r`, in the order of the key. It is a range, because the planner
+ * drops an order by a column that equals one value.
+ */
+function hasKey(player: string, key: MatchKey): Fragment {
+  const [own, given] = [part`${raw(player)}.${identifier(key)}`, part`r.${identifier(key)}`];
+  return part`${own} >= ${given} and ${own} <= ${given} order by ${own}`;
 }
 
 /** Two rows of one batch can mean the same player: one by email, one by phone, or by the player_id of a merged record. */
@@ -177,11 +196,11 @@ async function exclusionLists(context: Context): Promise<Lists> {
  * merged record goes to no new record, also when the kept one is deleted.
  */
 function namesakes({ sql, property }: Context, hasAliases: boolean) {
-  const merged = hasAliases ? sql`or o.merged_into is not null` : sql``;
-  return sql`
+  const having = (condition: Fragment) => sql`(
     select o.id from players o
-    where p.id is null and o.property_id = ${property.id} and o.player_id = r.player_id
-      and (r.match_on <> 'player_id' and o.deleted_at is null ${merged}) limit 1`;
+    where p.id is null and o.property_id = ${property.id} and ${condition} and ${hasKey("o", "player_id")})`;
+  const living = having(sql`r.match_on <> 'player_id' and o.deleted_at is null`);
+  return hasAliases ? sql`${living} union all ${having(sql`o.merged_into is not null`)} limit 1` : living;
 }
 
 /** A self-exclusion of the person of row `r`. */

@@ -6,6 +6,8 @@ import type { ImportParams } from "#tools/imports/job/import-job.ts";
 import type { Staged } from "#tools/imports/read/rows.ts";
 import { writeConsents } from "#tools/imports/write/consents.ts";
 import { columnsIn, stage } from "#tools/imports/write/staging.ts";
+import { stageRows } from "#tools/imports/write/verdicts.ts";
+import { openTransaction } from "../../../support/blocking.ts";
 import { startService, type TestService } from "../../../support/service.ts";
 
 let service: TestService;
@@ -51,3 +53,36 @@ test("an import into a property that the statistics do not know reads its player
   expect(read.players).toBeLessThan(20 * ROWS);
   expect(read.ledger).toBeLessThan(20 * ROWS);
 });
+
+test.each(["player_id", "email", "phone"] as const)(
+  "rows that name deleted players by %s are looked up one by one, also while an old transaction keeps the deleted versions",
+  async (matchOn) => {
+    const { internals, tenant, database, stop } = await startService({ role: "web" });
+    const owner = postgres(database.url, { max: 2, onnotice: () => {} });
+    // The planner expects no player, and then prefers a low index. Long keys make theirs high.
+    const keys = Array.from({ length: ROWS }, (_, n) => `${"x".repeat(200)}${n}`);
+    await owner`
+      insert into players (property_id, player_id, email, phone)
+      select ${tenant.id}, key, key, key from unnest(${keys}::text[]) key returning 1`;
+    const release = await openTransaction(owner, (sql) => sql`select pg_current_xact_id()`);
+    await owner`update players set deleted_at = now()`;
+    const rows = keys.map((key, n): Staged => {
+      const values = { [matchOn]: key };
+      return { row: n + 1, id: randomUUIDv7(), matchOn, values, choices: [], flaws: [], cells: [] };
+    });
+    const property = (await internals.directory.property(tenant.id))!;
+    const read = await database.db.asProperty(tenant.id, async (sql) => {
+      await sql`select analyze_players()`;
+      const context = { sql, property } as unknown as Context;
+      await stageRows(context, randomUUIDv7(), {} as unknown as ImportParams, rows, () => {});
+      const [row] = await sql<[{ entries: number }]>`
+        select sum(pg_stat_get_xact_tuples_returned(indexrelid))::int as entries
+        from pg_index where indrelid = 'players'::regclass`;
+      return row.entries;
+    });
+    await release();
+    await owner.end();
+    await stop();
+    expect(read).toBeLessThan(20 * ROWS);
+  },
+);
