@@ -19,6 +19,9 @@ const DIGITS = { before: `((?<![0-9])|${ESCAPE})`, after: "(?![0-9])" };
 export const isTelling = (id: string | null): id is string => id !== null && id.length >= 6;
 /** Digits alone may be another number. */
 export const isNumber = (id: string): boolean => /^\d+$/.test(id);
+/** Digits alone may be another number, and letters alone a word. */
+export const isUnmistakable = (id: string | null): id is string =>
+  isTelling(id) && /\p{L}/u.test(id) && /\d/.test(id);
 
 /** A condition on text, or JSON as text: it names the person. */
 export function mentions({ sql, person }: About, text: string): Fragment {

@@ -21,8 +21,8 @@ export interface Person {
   /** The player's former addresses that no player has now. */
   former: Pick<Known, "hash" | "isEmail">[];
   identityHash: Buffer | null;
-  /** The player's full name, in the orders in which people write it. Another player may have it too. */
-  names: string[];
+  /** The first and the last name, where they tell of a person. Another player may have them too. */
+  fullName: [first: string, last: string] | null;
   /** The operator's own identifier; null once it is erased. */
   externalId: string | null;
 }
@@ -52,7 +52,7 @@ export async function personOf(context: Context, player: KnownPlayer): Promise<P
     ownHashes: present.map(({ hash }) => hash),
     former: known.filter(({ hash }) => !present.some((one) => one.hash === hash)),
     identityHash: identityHash(property.pepper, player),
-    names: fullNames(player),
+    fullName: fullNameOf(player),
     externalId: player.player_id === player.id ? null : player.player_id,
   };
 }
@@ -60,20 +60,28 @@ export async function personOf(context: Context, player: KnownPlayer): Promise<P
 /** A name of few letters may be two ordinary words. */
 const TELLING_NAME = 6;
 
-function fullNames({ first_name: first, last_name: last }: KnownPlayer): string[] {
-  if (!first || !last || first.length + last.length < TELLING_NAME) return [];
-  return [`${first} ${last}`, `${last}, ${first}`, `${last} ${first}`];
+function fullNameOf({ first_name: first, last_name: last }: KnownPlayer): Person["fullName"] {
+  return first && last && first.length + last.length >= TELLING_NAME ? [first, last] : null;
 }
 
-/** Whether another player has the person's full name. It reads all players. */
+/** Whether another player has the person's full name, in one of the ways in which lists write names. */
 export async function isNamesake(
   { sql, property }: Pick<Context, "sql"> & { property: { id: string } },
-  { id, names }: Person,
+  { id, fullName }: Person,
 ): Promise<boolean> {
+  if (!fullName) return false;
+  const [first, last] = fullName.map(spellings);
   const others = await sql`
     select from players where property_id = ${property.id} and id <> ${id} and deleted_at is null
-      and lower(first_name || ' ' || last_name) = lower(${names[0] ?? null}::text) limit 1`;
+      and first_name = any(${first!}::text[]) and last_name = any(${last!}::text[]) limit 1`;
   return others.length > 0;
+}
+
+/** By equality, which an index answers: under row-level security it answers nothing that ignores case. */
+function spellings(name: string): string[] {
+  const small = name.toLowerCase();
+  const capital = small.replace(/(?<![\p{L}\p{M}])\p{L}/gu, (letter) => letter.toUpperCase());
+  return [...new Set([name, small, capital, name.toUpperCase()])];
 }
 
 /** Other players with one of the person's present addresses. */
