@@ -325,3 +325,32 @@ test("an erasure leaves what settings mean for others, and names them", async ()
     ].sort(),
   );
 });
+
+test("the audit log loses a former note about the person, and keeps a former setting", async () => {
+  const scenario = await newProperty();
+  const person = { first_name: "Grand", last_name: "Prize", phone: "+17025550199", player_id: "100000" };
+  const erased = await scenario.player({ ...person, email: "grand@x.com" });
+  const conditions = [{ field: "tier", operator: "eq", value: "Gold" }];
+  for (const description of ["Grand Prize asked", "call (702) 555-0199", "number 100000"]) {
+    const { id } = await scenario.call("create_segment", {
+      name: description.slice(-6),
+      description,
+      conditions,
+    });
+    await scenario.call("update_segment", { id, description: "Gold" });
+  }
+  const wheel = { type: "instant_win", draw: "independent", description: "Win 100000 points" };
+  const { id } = await scenario.call("create_game", { name: "Grand Prize", ...wheel });
+  await scenario.call("update_game", { id, name: "Wheel", description: "Gold" });
+  const changed = sql`
+    select diff from audit_logs where action in ('update_segment', 'update_game') order by created_at, id`;
+  const before = await scenario.rows(changed);
+  expect(before.slice(0, 3)).toMatchObject(
+    Array.from({ length: 3 }, () => ({ diff: { description: expect.any(String) } })),
+  );
+  expect((await scenario.erase(erased)).status).toBe(200);
+  expect(await scenario.rows(changed)).toEqual([...Array(3).fill({ diff: null }), before[3]]);
+  expect(before[3]).toMatchObject({ diff: { name: "Grand Prize", description: "Win 100000 points" } });
+  const verified = await scenario.call("verify_ledger", { propertyId: scenario.tenant.id });
+  expect(verified).toMatchObject({ intact: true });
+});

@@ -21,7 +21,7 @@ export interface Person {
   /** The player's former addresses that no player has now. */
   former: Pick<Known, "hash" | "isEmail">[];
   identityHash: Buffer | null;
-  /** The first and the last name, where they tell of a person. Another player may have them too. */
+  /** The first and the last name, where they tell of a person and no other player has both. */
   fullName: [first: string, last: string] | null;
   /** The operator's own identifier; null once it is erased. */
   externalId: string | null;
@@ -52,7 +52,7 @@ export async function personOf(context: Context, player: KnownPlayer): Promise<P
     ownHashes: present.map(({ hash }) => hash),
     former: known.filter(({ hash }) => !present.some((one) => one.hash === hash)),
     identityHash: identityHash(property.pepper, player),
-    fullName: fullNameOf(player),
+    fullName: await fullNameOf(context, player),
     externalId: player.player_id === player.id ? null : player.player_id,
   };
 }
@@ -60,21 +60,15 @@ export async function personOf(context: Context, player: KnownPlayer): Promise<P
 /** A name of few letters may be two ordinary words. */
 const TELLING_NAME = 6;
 
-function fullNameOf({ first_name: first, last_name: last }: KnownPlayer): Person["fullName"] {
-  return first && last && first.length + last.length >= TELLING_NAME ? [first, last] : null;
-}
-
-/** Whether another player has the person's full name, in one of the ways in which lists write names. */
-export async function isNamesake(
-  { sql, property }: Pick<Context, "sql"> & { property: { id: string } },
-  { id, fullName }: Person,
-): Promise<boolean> {
-  if (!fullName) return false;
-  const [first, last] = fullName.map(spellings);
+async function fullNameOf(
+  { sql, property }: Context,
+  { id, first_name: first, last_name: last }: KnownPlayer,
+): Promise<Person["fullName"]> {
+  if (!first || !last || first.length + last.length < TELLING_NAME) return null;
   const others = await sql`
     select from players where property_id = ${property.id} and id <> ${id} and deleted_at is null
-      and first_name = any(${first!}::text[]) and last_name = any(${last!}::text[]) limit 1`;
-  return others.length > 0;
+      and first_name = any(${spellings(first)}::text[]) and last_name = any(${spellings(last)}::text[]) limit 1`;
+  return others.length > 0 ? null : [first, last];
 }
 
 /** By equality, which an index answers: under row-level security it answers nothing that ignores case. */

@@ -1,14 +1,15 @@
 import { identifier, join, raw } from "#db/sql.ts";
 import {
-  addressPattern,
   containing,
-  dialedPattern,
+  everyTrace,
   isTelling,
   isUnmistakable,
+  namesOf,
   squeezed,
   wordPattern,
+  writtenAddress,
 } from "./matching-person.ts";
-import { isNamesake, type Person } from "./person.ts";
+import type { Person } from "./person.ts";
 import { SCRUBBED, type Scrubbed, type Texts } from "./scrubbed-texts.ts";
 import type { Erasure, Look, Trace, Treated } from "./trace.ts";
 
@@ -49,8 +50,7 @@ async function scrub(
     select id, ${join(names.map(identifier))} from ${identifier(table)}
     where property_id = ${property.id} and (${join(found, " or ")})
     order by id for no key update`;
-  const isNamed = rows.some((row) => mentions(row, person)) && !(await isNamesake(erasure, person));
-  const all = everything(isNamed ? person : { ...person, fullName: null });
+  const all = everything(person);
   const certain = unmistakable(person);
   const look: Look[] = [];
   const changed = rows.flatMap((row) => {
@@ -83,18 +83,6 @@ async function write(
     where t.property_id = ${property.id} and t.id = c.id`;
 }
 
-/** The person's full name in the orders in which people write it. */
-function namesOf({ fullName }: Person): string[] {
-  if (!fullName) return [];
-  const [first, last] = fullName;
-  return [`${first} ${last}`, `${last}, ${first}`, `${last} ${first}`];
-}
-
-function mentions(row: Row, person: Person): boolean {
-  const text = JSON.stringify(row).toLowerCase();
-  return namesOf(person).some((name) => text.includes(name.toLowerCase()));
-}
-
 /** Names are unique, and those of records about two erased people may have differed in the person alone. */
 async function toldApart({ sql, property }: Erasure, table: string, rows: readonly Row[]): Promise<Row[]> {
   if (!rows.some(({ name }) => typeof name === "string")) return [...rows];
@@ -121,24 +109,14 @@ function termsOf(person: Person): string[] {
   return [...dialed, ...namesOf(person), ...(externalId === null ? [] : [id])];
 }
 
-/** What tells of the person, and may mean something else too: a full name can be two words, and a number a prize. */
 function everything(person: Person): Scrub {
-  const { addresses, externalId } = person;
-  const id = isTelling(externalId) ? [externalId] : [];
-  return {
-    words: anyOf([...addresses.map(writtenAddress), ...[...namesOf(person), ...id].map(wordPattern)]),
-    id: externalId,
-  };
+  return { words: anyOf(everyTrace(person)), id: person.externalId };
 }
 
 /** What can be nothing but the person: an address, an identifier of letters and digits, the value of a player_id. */
 function unmistakable({ addresses, externalId }: Person): Scrub {
   const id = isUnmistakable(externalId) ? [wordPattern(externalId)] : [];
   return { words: anyOf([...addresses.map(writtenAddress), ...id]), id: externalId };
-}
-
-function writtenAddress(address: string): string {
-  return address.startsWith("+") ? `\\+?${dialedPattern(address)}` : addressPattern(address);
 }
 
 function anyOf(patterns: readonly string[]): RegExp | null {
