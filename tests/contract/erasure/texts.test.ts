@@ -148,6 +148,13 @@ test.each([
     const { look_at } = await service.call("data_deletion", { propertyId, playerId }, propertyId);
     const named = (look_at as { table: string; column: string }[]).map(nameOf);
     expect(named.sort()).toEqual(settings.map(nameOf).sort());
+    const changed = (look_at as { column: string; table: string; text: string }[]).filter(
+      (one) => one.text === "removed",
+    );
+    // A rule about a player_id has it for that player alone.
+    const isText = (one: { table: string; column: string }) =>
+      settings.some((setting) => nameOf(setting) === nameOf(one) && !/json/.test(setting.type));
+    expect(changed.filter(isText)).toEqual([]);
   },
 );
 
