@@ -22,6 +22,8 @@ create table suppressions (
 );
 create unique index suppressions_active on suppressions (property_id, address_hash, channel, reason)
   where lifted_at is null;
+-- An erasure and an export look at the lifted ones too.
+create index suppressions_address on suppressions (property_id, address_hash);
 create index suppressions_player on suppressions (property_id, player_id);
 create index suppressions_created on suppressions (property_id, created_at, id);
 

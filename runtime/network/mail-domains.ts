@@ -18,7 +18,7 @@ const MOST_CACHED = 20_000;
 /** Milliseconds that an answer is cached; a missing answer is retried sooner. */
 const CACHED_FOR = { answer: 3_600_000, silence: 60_000 };
 
-/** It always exists. A resolver that denies it is cut off from the internet, or knows other names alone. */
+/** It always has name servers. A resolver that does not say so is cut off from the internet, or knows other names alone. */
 const KNOWN_NAME = "com";
 
 interface Cached {
@@ -32,27 +32,13 @@ export function openMailDomains(servers: readonly string[]): MailDomains {
   if (servers.length > 0) resolver.setServers(servers);
   const cache = new Map<string, Cached>();
   const limited = semaphore(MOST_AT_ONCE);
-  const denial = { isBelieved: Promise.resolve(false), until: 0 };
-  const believesDenials = () => {
-    if (denial.until <= performance.now()) {
-      denial.until = performance.now() + CACHED_FOR.silence;
-      denial.isBelieved = resolver.resolve4(KNOWN_NAME).then(
-        () => true,
-        (error) => {
-          // A moment of failure says nothing: the next denial asks again.
-          if (isSilent(error) === "silence") denial.until = 0;
-          return errorCode(error) === "ENODATA";
-        },
-      );
-    }
-    return denial.isBelieved;
-  };
+  const isReaching = sharedFromNowOn(() => hasServers(resolver));
   return {
     look: (domain) => {
       const known = cache.get(domain);
       if (known && known.until > performance.now()) return known.answer;
       if (cache.size >= MOST_CACHED) cache.clear();
-      const answer = limited(() => query(resolver, domain, believesDenials));
+      const answer = limited(() => query(resolver, domain, isReaching));
       const entry: Cached = { answer, until: performance.now() + CACHED_FOR.answer };
       cache.set(domain, entry);
       void answer.then((result) => {
@@ -63,11 +49,18 @@ export function openMailDomains(servers: readonly string[]): MailDomains {
   };
 }
 
+/** The DNS' answer. A denial counts only when the resolver proves, after it, that it reaches the internet's names. */
 async function query(
   resolver: Resolver,
   domain: string,
-  believesDenials: () => Promise<boolean>,
+  isReaching: () => Promise<boolean>,
 ): Promise<MailDomain> {
+  const answer = await answerOf(resolver, domain);
+  const isDenial = answer === "domain_not_found" || answer === "no_mx";
+  return isDenial && !(await isReaching()) ? "dns_timeout" : answer;
+}
+
+async function answerOf(resolver: Resolver, domain: string): Promise<MailDomain> {
   try {
     const records = await resolver.resolveMx(domain);
     // A single MX of no name: RFC 7505, the domain takes no mail.
@@ -75,7 +68,7 @@ async function query(
     if (records.length > 0) return named.length > 0 ? "mx" : "null_mx";
   } catch (error) {
     const code = errorCode(error);
-    if (code === "ENOTFOUND") return (await believesDenials()) ? "domain_not_found" : "dns_timeout";
+    if (code === "ENOTFOUND") return "domain_not_found";
     if (code !== "ENODATA") return "dns_timeout";
   }
   const found = await Promise.all([
@@ -84,6 +77,28 @@ async function query(
   ]);
   if (found.includes("some")) return "address_only";
   return found.includes("silence") ? "dns_timeout" : "no_mx";
+}
+
+function hasServers(resolver: Resolver): Promise<boolean> {
+  return resolver.resolveNs(KNOWN_NAME).then(
+    (servers) => servers.length > 0,
+    () => false,
+  );
+}
+
+/** One answer for all who ask before the question begins; those who ask while it runs wait for the next. */
+function sharedFromNowOn<T>(question: () => Promise<T>): () => Promise<T> {
+  let running: Promise<unknown> = Promise.resolve();
+  let next: Promise<T> | undefined;
+  return () => {
+    next ??= running.then(() => {
+      next = undefined;
+      const answer = question();
+      running = answer;
+      return answer;
+    });
+    return next;
+  };
 }
 
 function hasSome(addresses: string[]): "some" | "none" {

@@ -32,7 +32,7 @@ export default tool({
     consentSource: text(500).describe("Where it was given, such as a web form; agents must say"),
     consentText: text(20_000).describe("The wording that the player saw"),
     consentVersion: text(200).describe("The version of the wording"),
-    ipAddress: ipAddress().optional().describe("Default: the caller's"),
+    ipAddress: ipAddress().optional().describe("The person's own; never the calling server's"),
     consentLevel: z
       .enum(CONSENT_LEVELS)
       .optional()

@@ -26,7 +26,7 @@ export default tool({
     consentSource: z.string().max(500).optional().describe("Where the person said it, such as a call center"),
     method: z.enum(REVOCATION_METHODS).default("api").describe("How the person revoked"),
     requestedAt: pastTime().optional().describe("When the person asked; not in the future. Default: now"),
-    ipAddress: ipAddress().optional().describe("Default: the caller's"),
+    ipAddress: ipAddress().optional().describe("The person's own; never the calling server's"),
   },
   output: z.object({
     success: z.literal(true),

@@ -155,13 +155,18 @@ function ledgerRow(
     consent_version: act.version ?? null,
     collection_method: act.method ?? call.transport,
     jurisdiction: player.region || property.default_country,
-    ip_address: act.ip ?? call.ip ?? null,
+    ip_address: act.ip ?? ownAddress(call),
     user_agent: call.userAgent?.slice(0, 1000) ?? null,
     address_hash: hashes[channel],
     occurred_at: times.occurred,
     expires_at: times.expires,
     ...actorOf(call.actor),
   };
+}
+
+/** The address of a credential's call is a server's or a colleague's: the audit log keeps it, and it proves no consent. */
+function ownAddress({ actor, ip }: Context["call"]): string | null {
+  return actor.type === "anonymous" ? (ip ?? null) : null;
 }
 
 /** A caller without a credential holds a link that was signed for the player. */

@@ -14,6 +14,7 @@ import finishErasure, { recordPass } from "./finish-erasure.job.ts";
 import { findPlayer, mergedInto } from "./player.ts";
 import { completeRequest, openRequest } from "./request.ts";
 import { type KnownPlayer, type Person, personOf, sharersOf } from "./traces/person.ts";
+import type { Look } from "./traces/trace.ts";
 
 const counts = z.record(z.string(), z.int());
 
@@ -25,6 +26,18 @@ const Result = z.object({
   retained: z
     .array(z.object({ table: z.string(), basis: z.string() }))
     .describe("The rows that are kept, each with its legal basis"),
+  look_at: z
+    .array(
+      z.object({
+        table: z.string(),
+        id: z.uuid(),
+        column: z.string(),
+        text: z.enum(["kept", "removed"]).describe("kept: it may name the player, or mean something else"),
+      }),
+    )
+    .describe(
+      "Rules, names and labels of other records for somebody to look at: the first 100. A rule without the player's address may reach others",
+    ),
   shared_with: z
     .array(z.uuid())
     .describe(
@@ -35,6 +48,7 @@ const Result = z.object({
 /** A batch's outcomes are recorded shortly after its messages have started. */
 const SETTLED_WITHIN_MS = 3_000;
 const LATE_SECONDS = 60;
+const MOST_LOOKED_AT = 100;
 
 export default tool({
   name: "data_deletion",
@@ -78,6 +92,7 @@ export default tool({
         basis: "A keyed hash of each player_id keeps the bar on the person",
       });
     }
+    erased.look_at = distinct(erased.look_at).slice(0, MOST_LOOKED_AT);
     // Locked last, because it keeps others from storing players. A player stored before is found by now. A later writer
     // waits, and finds the address barred.
     await lockPlayerWrites(context);
@@ -111,9 +126,15 @@ async function eraseMerged(
       erased[kind][table] = (erased[kind][table] ?? 0) + rows;
     }
   }
+  erased.look_at.push(...more.look_at);
   const known = new Set(erased.retained.map(({ table }) => table));
   erased.retained.push(...more.retained.filter(({ table }) => !known.has(table)));
   context.enqueue(finishErasure, { playerId: record.id, hashes: person.hashes }, { runAt: LATE_SECONDS });
+}
+
+/** Merged records share names with the player's, and so the texts that have them. */
+function distinct(looks: readonly Look[]): Look[] {
+  return [...new Map(looks.map((look) => [JSON.stringify(look), look])).values()];
 }
 
 /**
@@ -128,7 +149,7 @@ async function stopSharersSends(context: Context, { ownHashes }: Person): Promis
 
 function erasureWords(
   name: string,
-  { deleted, anonymized }: Pick<z.output<typeof Result>, "deleted" | "anonymized">,
+  { deleted, anonymized, look_at }: Pick<z.output<typeof Result>, "deleted" | "anonymized" | "look_at">,
 ): string[] {
   const counted = (rows: Record<string, number>) =>
     Object.entries(rows)
@@ -138,6 +159,7 @@ function erasureWords(
   return [
     `This erases ${name} for good. It cannot be undone.`,
     `Deleted: ${counted(deleted)}. Kept without the person: ${counted(anonymized)}.`,
+    ...(look_at.length > 0 ? [`${look_at.length} rules, names or labels need a look afterwards.`] : []),
   ];
 }
 

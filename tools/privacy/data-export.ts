@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { identifier, raw } from "#db/sql.ts";
-import { UUID } from "#db/text.ts";
+import { isUuid, UUID } from "#db/text.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { findPlayer, mergedInto } from "./player.ts";
@@ -109,14 +109,16 @@ async function withoutOthers({ sql, property, person }: About, rows: object[]): 
   });
   const names = [...new Set(named.flat())];
   if (names.length === 0) return rows;
+  const ids = names.filter(isUuid);
   const live = sql`p.property_id = ${property.id} and p.id <> ${person.id} and p.deleted_at is null`;
+  // A union, so that each condition uses its own index.
   const players = await sql<{ name: string }[]>`
-    select n as name from unnest(${names}::text[]) as n
-    where (exists (select from players p where p.email = n and ${live})
-        or exists (select from players p where p.phone = n and ${live})
-        or exists (select from players p where p.id = case when n ~ '^[0-9a-f-]{36}$' then n::uuid end and ${live}))
-      and not exists (select from players p
-        where p.property_id = ${property.id} and p.id = ${person.id} and n in (p.email, p.phone))`;
+    with live as (
+      select n as name from unnest(${names}::text[]) n join players p on p.email = n and ${live}
+      union select n from unnest(${names}::text[]) n join players p on p.phone = n and ${live}
+      union select p.id::text from unnest(${ids}::uuid[]) n join players p on p.id = n and ${live})
+    select name from live where not exists (select from players p
+      where p.property_id = ${property.id} and p.id = ${person.id} and name in (p.email, p.phone))`;
   const others = new Set(players.map(({ name }) => name));
   return rows.filter((_, at) => !named[at]!.some((name) => others.has(name)));
 }

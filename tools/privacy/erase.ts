@@ -3,7 +3,7 @@ import { identifier, join, raw } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { TRACES } from "./traces/all.ts";
 import type { Person } from "./traces/person.ts";
-import type { Anonymized, Erasure, Trace } from "./traces/trace.ts";
+import type { Anonymized, Erasure, Look, Trace } from "./traces/trace.ts";
 
 type Counts = Record<string, number>;
 
@@ -17,6 +17,8 @@ export interface Erased {
   deleted: Counts;
   anonymized: Counts;
   retained: { table: string; basis: string }[];
+  /** Settings for somebody to look at. */
+  look_at: Look[];
   /** By ledger. */
   blanked: Record<string, Blanked>;
 }
@@ -31,12 +33,15 @@ export async function eraseTraces(
   erasedBy: string,
 ): Promise<Erased> {
   const erasure: Erasure = { sql, property, person, anonId: randomUUID(), erasedBy };
-  const erased: Erased = { deleted: {}, anonymized: {}, retained: [], blanked: {} };
+  const erased: Erased = { deleted: {}, anonymized: {}, retained: [], look_at: [], blanked: {} };
   for (const trace of TRACES) {
     const { table } = trace;
     if (trace.erasure === "delete") add(erased.deleted, table, await remove(erasure, trace));
-    else if (typeof trace.erasure === "function") add(erased.anonymized, table, await trace.erasure(erasure));
-    else {
+    else if (typeof trace.erasure === "function") {
+      const { rows, look = [] } = await trace.erasure(erasure);
+      add(erased.anonymized, table, rows);
+      erased.look_at.push(...look);
+    } else {
       const ids = await anonymize(erasure, trace, trace.erasure);
       add(erased.anonymized, table, ids.length);
       if (ids.length === 0) continue;

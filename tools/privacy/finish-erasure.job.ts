@@ -28,7 +28,7 @@ const finishErasure: Job<Input> = job({
         ownHashes: [],
         former: [],
         identityHash: null,
-        names: [],
+        fullName: null,
         externalId: null,
       };
       const pass = randomUUID();

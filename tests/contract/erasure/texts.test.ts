@@ -71,7 +71,8 @@ function matches(sql: postgres.TransactionSql, key: Record<string, unknown>) {
     .reduce((all, one) => sql`${all} and ${one}`);
 }
 
-const isScrubbed = ({ table, column }: Column) => SCRUBBED[table]?.[column] !== undefined;
+const isNote = ({ table, column }: Column) => SCRUBBED[table]?.notes?.[column] !== undefined;
+const isSetting = ({ table, column }: Column) => SCRUBBED[table]?.settings?.[column] !== undefined;
 /** An erasure finds the rows by what they say, whoever's they are. */
 const isSearched = ({ table, column }: Column) =>
   !SERVICE_WRITES[table]?.includes(column) &&
@@ -84,10 +85,10 @@ function removes(erasure: (typeof TRACES)[number]["erasure"], column: string): b
   return erasure === "delete" || (typeof erasure === "object" && column in erasure.set);
 }
 
-const nameOf = ({ table, column }: Column) => `${table}.${column}`;
+const nameOf = ({ table, column }: Pick<Column, "table" | "column">) => `${table}.${column}`;
 
 test("every text of a tenant's table is reached by an erasure, or is named with the reason", () => {
-  const unreached = texts.filter((one) => !isScrubbed(one) && !isOwn(one)).map(nameOf);
+  const unreached = texts.filter((one) => !isNote(one) && !isSetting(one) && !isOwn(one)).map(nameOf);
   const named = Object.values(UNREACHED).flatMap((tables) =>
     Object.entries(tables).flatMap(([table, some]) => some.map((column) => `${table}.${column}`)),
   );
@@ -95,8 +96,8 @@ test("every text of a tenant's table is reached by an erasure, or is named with 
     unreached.sort(),
     "Name it in tools/privacy/traces/scrubbed-texts.ts, or here in UNREACHED with the reason.",
   ).toEqual(named.sort());
-  const scrubbed = Object.entries(SCRUBBED).flatMap(([table, some]) =>
-    Object.entries(some).map(([column, type]) => `${table}.${column} ${type}`),
+  const scrubbed = Object.entries(SCRUBBED).flatMap(([table, { notes, settings }]) =>
+    Object.entries({ ...notes, ...settings }).map(([column, type]) => `${table}.${column} ${type}`),
   );
   expect(texts.map((one) => `${nameOf(one)} ${one.type}`)).toEqual(expect.arrayContaining(scrubbed));
 });
@@ -108,31 +109,52 @@ const PERSON = {
   phone: "+17025550123",
 };
 
-/** How people write what tells of the person, with the person's player_id. */
-const WRITTEN: [what: string, secret: string, player_id: string, everywhere: boolean][] = [
-  ["the email", PERSON.email, "CARD-1", true],
-  ["the email in capitals", PERSON.email.toUpperCase(), "CARD-1", true],
-  ["the phone", PERSON.phone, "CARD-1", true],
-  ["the dialed phone", "(702) 555-0123", "CARD-1", false],
-  ["the name", "Zyxabel Quorvendish", "CARD-1", false],
-  ["the name in a list", "Quorvendish, Zyxabel", "CARD-1", false],
-  ["a card number with letters", "KX-778812", "KX-778812", true],
-  ["a card number", "44556677", "44556677", false],
+/** How people write what tells of the person, with the person's player_id: where an erasure removes it. */
+const WRITTEN: [what: string, secret: string, player_id: string, where: ((one: Column) => boolean)[]][] = [
+  ["the email", PERSON.email, "CARD-1", [isNote, isSetting, isSearched]],
+  ["the email in capitals", PERSON.email.toUpperCase(), "CARD-1", [isNote, isSetting, isSearched]],
+  ["the phone", PERSON.phone, "CARD-1", [isNote, isSetting, isSearched]],
+  ["the dialed phone", "(702) 555-0123", "CARD-1", [isNote, isSetting]],
+  ["the name", "Zyxabel Quorvendish", "CARD-1", [isNote]],
+  ["the name in a list", "Quorvendish, Zyxabel", "CARD-1", [isNote]],
+  ["a card number with letters", "KX-778812", "KX-778812", [isNote, isSetting, isSearched]],
+  ["a card number", "44556677", "44556677", [isNote]],
+  ["a word as an identifier", "winner", "winner", [isNote]],
 ];
 
-test.each(WRITTEN)(
-  "of %s that others have written, nothing is left",
-  async (_, secret, player_id, everywhere) => {
+test.each(WRITTEN)("of %s that others have written, nothing is left", async (_, secret, player_id, where) => {
+  const { id: propertyId } = await service.newTenant();
+  const rows = await plantRows(admin, propertyId);
+  const { id: playerId } = await service.call("create_player", { player_id, ...PERSON }, propertyId);
+  const written = texts.filter((one) => where.some((isIn) => isIn(one)));
+  for (const one of written) await write(one, rows, secret);
+  expect((await found(propertyId, secret)).length).toBeGreaterThan(20);
+  await service.call("data_deletion", { propertyId, playerId }, propertyId);
+  expect(await found(propertyId, secret)).toEqual([]);
+});
+
+test.each([
+  ["a full name", "Zyxabel Quorvendish", "CARD-1"],
+  ["a number", "44556677", "44556677"],
+  ["a word", "winner", "winner"],
+])(
+  "%s in a setting may mean something else: the erasure names every such text",
+  async (_, secret, player_id) => {
     const { id: propertyId } = await service.newTenant();
     const rows = await plantRows(admin, propertyId);
     const { id: playerId } = await service.call("create_player", { player_id, ...PERSON }, propertyId);
-    // A number in the name of a record may be another.
-    const takes = ({ column }: Column) => column !== "name" || !/^\d+$/.test(secret);
-    const written = texts.filter((one) => takes(one) && (isScrubbed(one) || (everywhere && isSearched(one))));
-    for (const one of written) await write(one, rows, secret);
-    expect((await found(propertyId, secret)).length).toBeGreaterThan(20);
-    await service.call("data_deletion", { propertyId, playerId }, propertyId);
-    expect(await found(propertyId, secret)).toEqual([]);
+    const settings = texts.filter(isSetting);
+    for (const one of settings) await write(one, rows, secret);
+    const { look_at } = await service.call("data_deletion", { propertyId, playerId }, propertyId);
+    const named = (look_at as { table: string; column: string }[]).map(nameOf);
+    expect(named.sort()).toEqual(settings.map(nameOf).sort());
+    const changed = (look_at as { column: string; table: string; text: string }[]).filter(
+      (one) => one.text === "removed",
+    );
+    // A rule about a player_id has it for that player alone.
+    const isText = (one: { table: string; column: string }) =>
+      settings.some((setting) => nameOf(setting) === nameOf(one) && !/json/.test(setting.type));
+    expect(changed.filter(isText)).toEqual([]);
   },
 );
 

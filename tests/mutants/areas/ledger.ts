@@ -29,7 +29,8 @@ export const ledger: Area = {
         'createHash("sha256").update(act.text, "utf8")',
         'createHash("sha256").update(act.source ?? "", "utf8")',
       ],
-      ["ip_address: act.ip ?? call.ip ?? null", "ip_address: act.ip ?? null"],
+      ["ip_address: act.ip ?? ownAddress(call)", "ip_address: act.ip ?? null"],
+      ['actor.type === "anonymous" ? (ip ?? null) : null', "ip ?? null"],
       ["user_agent: call.userAgent?.slice(0, 1000) ?? null", "user_agent: null"],
       ["address_hash: hashes[channel]", "address_hash: hashes.email"],
       [

@@ -1,20 +1,23 @@
 import { createSocket, type RemoteInfo } from "node:dgram";
 import { once } from "node:events";
 
-/** The records of a name: mail servers, an IPv4 address, or none. `silent` is never answered, `failing` by SERVFAIL. */
+/** The records of a name: mail servers, name servers, an IPv4 address, or none. `silent` is never answered, `failing` by SERVFAIL. */
 export interface Zone {
   mx?: string[];
+  ns?: string[];
   a?: string;
   missing?: true;
   silent?: true;
   failing?: true;
 }
 
-const TYPES = { 1: "a", 15: "mx" } as const;
+const TYPES = { 1: "a", 2: "ns", 15: "mx" } as const;
+/** As the internet has it. */
+export const COM: Zone = { ns: ["a.gtld-servers.net"] };
 
 /** A real DNS server over UDP for the given names, and for `com`; others do not exist. */
 export async function dnsServer(given: Record<string, Zone>) {
-  const zones: Record<string, Zone> = { com: {}, ...given };
+  const zones: Record<string, Zone> = { com: COM, ...given };
   const socket = createSocket("udp4");
   const asked: string[] = [];
   socket.on("message", (query: Buffer, from: RemoteInfo) => {
@@ -49,8 +52,7 @@ function question(query: Buffer): { name: string; type: number; end: number } {
 }
 
 function reply(query: Buffer, end: number, type: number, zone: Zone): Buffer {
-  const answers =
-    type === 15 ? (zone.mx ?? []).map(mxData) : type === 1 && zone.a ? [addressData(zone.a)] : [];
+  const answers = answersOf(type, zone);
   const header = Buffer.alloc(12);
   query.copy(header, 0, 0, 2);
   header.writeUInt16BE(zone.missing ? 0x8183 : zone.failing ? 0x8182 : 0x8180, 2);
@@ -68,10 +70,17 @@ function reply(query: Buffer, end: number, type: number, zone: Zone): Buffer {
   return Buffer.concat([header, query.subarray(12, end), ...records]);
 }
 
-function mxData(exchange: string): Buffer {
-  const labels = exchange.split(".").filter((label) => label !== "");
-  const name = labels.map((label) => Buffer.concat([Buffer.from([label.length]), Buffer.from(label)]));
-  return Buffer.concat([Buffer.from([0, 10]), ...name, Buffer.from([0])]);
+function answersOf(type: number, zone: Zone): Buffer[] {
+  if (type === 15)
+    return (zone.mx ?? []).map((name) => Buffer.concat([Buffer.from([0, 10]), nameData(name)]));
+  if (type === 2) return (zone.ns ?? []).map(nameData);
+  return type === 1 && zone.a ? [addressData(zone.a)] : [];
+}
+
+function nameData(name: string): Buffer {
+  const labels = name.split(".").filter((label) => label !== "");
+  const parts = labels.map((label) => Buffer.concat([Buffer.from([label.length]), Buffer.from(label)]));
+  return Buffer.concat([...parts, Buffer.from([0])]);
 }
 
 function addressData(address: string): Buffer {

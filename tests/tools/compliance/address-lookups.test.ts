@@ -1,9 +1,9 @@
 import postgres from "postgres";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import type { Sql } from "#db/database.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Context } from "#runtime/operation/context.ts";
 import { addressHash } from "#tools/people/address.ts";
 import { applyConsequences } from "#tools/providers/bounce-limits.ts";
+import { rowsRead } from "../../support/rows-read.ts";
 import { scenarioIn } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
 
@@ -36,35 +36,6 @@ beforeAll(async () => {
   await admin.end();
 });
 afterAll(() => service.stop());
-
-/** How many rows the property's transactions read meanwhile, by table. */
-async function rowsRead(work: () => Promise<unknown>): Promise<Record<string, number>> {
-  const { db } = service.internals;
-  const { asProperty } = db;
-  const read: Record<string, number> = {};
-  const spy = vi.spyOn(db, "asProperty").mockImplementation((property, inside, options) =>
-    asProperty(
-      property,
-      async (sql, last) => {
-        // The server's figures may still have the session's last transactions in them.
-        await addCounts(sql, read, -1);
-        const result = await inside(sql, last);
-        await addCounts(sql, read, 1);
-        return result;
-      },
-      options,
-    ),
-  );
-  await work().finally(() => spy.mockRestore());
-  return read;
-}
-
-async function addCounts(sql: Sql, read: Record<string, number>, factor: number): Promise<void> {
-  const tables = await sql<{ name: string; rows: number }[]>`
-    select relname as name, (seq_tup_read + idx_tup_fetch)::int as rows from pg_stat_xact_user_tables
-    where relname = any(${TABLES}::text[])`;
-  for (const { name, rows } of tables) read[name] = (read[name] ?? 0) + factor * rows;
-}
 
 async function post(path: string, body: unknown): Promise<void> {
   const { status, text } = await service.post(path, body);
@@ -132,7 +103,7 @@ test.each<[string, string[], () => Promise<unknown>]>([
   ],
   [
     "an erasure",
-    ["players", "dnc_entries", "campaign_sends"],
+    TABLES,
     async () => {
       const playerId = await player("ann", "+17025550123");
       await post("/api/functions/data-deletion", { propertyId: service.tenant.id, playerId });
@@ -163,7 +134,7 @@ test.each<[string, string[], () => Promise<unknown>]>([
     },
   ],
 ])("of many rows, few are read by %s", async (_, tables, work) => {
-  const read = await rowsRead(work);
+  const read = await rowsRead(service, TABLES, work);
   expect(read.players).toBeGreaterThan(0);
   expect(tables.filter((table) => read[table]! >= FEW).map((table) => `${table}: ${read[table]}`)).toEqual(
     [],

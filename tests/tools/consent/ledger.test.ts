@@ -54,8 +54,9 @@ test("a consent keeps its evidence: words, version, source, IP address, user age
       consentText: "I agree",
       consentVersion: "v3",
       consentLevel: "express_written",
+      ipAddress: "203.0.113.9",
     },
-    { call: { ip: "203.0.113.9", userAgent: "Kiosk/1.0" } },
+    { call: { ip: "198.51.100.7", userAgent: "Kiosk/1.0" } },
   );
   const row = await fixture.run("get_consent_record", { id: consent_id });
   expect(row).toMatchObject({
@@ -75,6 +76,19 @@ test("a consent keeps its evidence: words, version, source, IP address, user age
     actor_type: "api_key",
   });
   expect(await consentsOf(player.id)).toEqual({ sms: true });
+});
+
+test("the address of a calling server is no person's: consents and revocations without an ipAddress keep none", async () => {
+  const player = await newPlayer(fixture);
+  const call = { ip: "198.51.100.7" };
+  await fixture.run(
+    "consent_record",
+    { playerId: player.id, channel: "email", consentGiven: true, consentSource: "web form" },
+    { call },
+  );
+  await fixture.run("consent_revoke", { playerId: player.id, channel: "email" }, { call });
+  const rows = (await ledgerOf(player.id)) as (Record_ & { ip_address: string | null })[];
+  expect(rows.map(({ ip_address }) => ip_address)).toEqual([null, null]);
 });
 
 test("a stored row gives its own hashes again, and another one does not", async () => {

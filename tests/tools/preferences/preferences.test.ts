@@ -57,7 +57,8 @@ function shown(html: string) {
 const ledger = () =>
   scenario.query(
     (sql) => sql`
-    select channel, action, collection_method, consent_version, consent_text, actor_type from consent_records
+    select channel, action, collection_method, consent_version, consent_text, actor_type, ip_address
+    from consent_records
     where property_id = ${scenario.id} and collection_method <> 'cli' order by recorded_at, id`,
   );
 
@@ -207,6 +208,7 @@ describe("the preference page", () => {
       channel: "email",
       action: "granted",
       actor_type: "player",
+      ip_address: expect.stringMatching(/127\.0\.0\.1$/),
       consent_version: "preference-page-1",
     });
     expect(html).toContain(granted!.consent_text.replace("<", "&lt;").replace(">", "&gt;"));

@@ -284,3 +284,73 @@ test("the erasure of a person with a short player_id waits for no rows of others
     { ids: '["erased", "E", "ee"]' },
   ]);
 });
+
+test("an erasure leaves what settings mean for others, and names them", async () => {
+  const scenario = await newProperty();
+  const winner = { first_name: "Grand", last_name: "Prize", player_id: "100000", email: "grand@x.com" };
+  const person = await scenario.player(winner);
+  const conditions = [
+    { field: "tier", operator: "neq", value: "Grand Prize" },
+    { field: "email", operator: "neq", value: "grand@x.com" },
+  ];
+  const { id } = await scenario.call("create_segment", {
+    ...{ name: "Grand Prize, 100000 points", description: "Grand Prize asked, number 100000", conditions },
+  });
+  const game = await scenario.call("create_game", {
+    ...{ name: "Grand Prize", type: "instant_win", draw: "independent", description: "Win 100000 points" },
+  });
+  const prize = await scenario.call("create_game_prize", {
+    ...{ game_id: game.id, label: "100000 points", kind: "comp", value: 5, weight: 1 },
+  });
+  const { body } = await scenario.erase(person);
+  expect(await scenario.rows(sql`select name, description, conditions from segments`)).toEqual([
+    {
+      name: "Grand Prize, 100000 points",
+      description: "erased asked, number erased",
+      conditions: [conditions[0], { field: "email", operator: "neq", value: "erased" }],
+    },
+  ]);
+  expect(await scenario.rows(sql`select name, description from games`)).toEqual([
+    { name: "Grand Prize", description: "Win 100000 points" },
+  ]);
+  expect(await scenario.rows(sql`select label from game_prizes`)).toEqual([{ label: "100000 points" }]);
+  const looks = body.look_at as { table: string; id: string; column: string; text: string }[];
+  expect(looks.map(({ table, id, column, text }) => [table, id, column, text]).sort()).toEqual(
+    [
+      ["game_prizes", prize.id, "label", "kept"],
+      ["games", game.id, "description", "kept"],
+      ["games", game.id, "name", "kept"],
+      ["segments", id, "conditions", "kept"],
+      ["segments", id, "name", "kept"],
+    ].sort(),
+  );
+});
+
+test("the audit log loses a former note about the person, and keeps a former setting", async () => {
+  const scenario = await newProperty();
+  const person = { first_name: "Grand", last_name: "Prize", phone: "+17025550199", player_id: "100000" };
+  const erased = await scenario.player({ ...person, email: "grand@x.com" });
+  const conditions = [{ field: "tier", operator: "eq", value: "Gold" }];
+  for (const description of ["Grand Prize asked", "call (702) 555-0199", "number 100000"]) {
+    const { id } = await scenario.call("create_segment", {
+      name: description.slice(-6),
+      description,
+      conditions,
+    });
+    await scenario.call("update_segment", { id, description: "Gold" });
+  }
+  const wheel = { type: "instant_win", draw: "independent", description: "Win 100000 points" };
+  const { id } = await scenario.call("create_game", { name: "Grand Prize", ...wheel });
+  await scenario.call("update_game", { id, name: "Wheel", description: "Gold" });
+  const changed = sql`
+    select diff from audit_logs where action in ('update_segment', 'update_game') order by created_at, id`;
+  const before = await scenario.rows(changed);
+  expect(before.slice(0, 3)).toMatchObject(
+    Array.from({ length: 3 }, () => ({ diff: { description: expect.any(String) } })),
+  );
+  expect((await scenario.erase(erased)).status).toBe(200);
+  expect(await scenario.rows(changed)).toEqual([...Array(3).fill({ diff: null }), before[3]]);
+  expect(before[3]).toMatchObject({ diff: { name: "Grand Prize", description: "Win 100000 points" } });
+  const verified = await scenario.call("verify_ledger", { propertyId: scenario.tenant.id });
+  expect(verified).toMatchObject({ intact: true });
+});

@@ -27,6 +27,13 @@ function attributesOf(text: string): Tag["attributes"] {
   return [...text.matchAll(ATTRIBUTE)].map(([, name = "", ...values]) => ({ name, value: given(values) }));
 }
 
+/** The texts of the style sheets, one after the other. */
+export function sheetsIn(html: string): string {
+  return tagsIn(html)
+    .sheets.map((sheet) => sheet.replace(/^<style[^>]*>|<\/style$/gi, ""))
+    .join("\n");
+}
+
 /** The value of an attribute, of its alternative groups. */
 function given(values: readonly (string | undefined)[]): string {
   return values.find((value) => value !== undefined) ?? "";

@@ -1,7 +1,8 @@
 import { fieldWords } from "#runtime/operation/record-words.ts";
-import { quoted } from "#runtime/visible-text.ts";
+import { quoted, visible } from "#runtime/visible-text.ts";
 import { plainText } from "#tools/templates/rendering/plain-text.ts";
 import { addressesOf } from "./addresses.ts";
+import { seenParts } from "./seen-parts.ts";
 
 /** A person who decides reads no more of one message. */
 const MOST_CHARACTERS = 1_000;
@@ -11,6 +12,8 @@ const MOST_ADDRESS = 200;
 /** The parts of a message, rendered or as templates. */
 export interface MessageParts {
   subject?: string | null | undefined;
+  /** Before it is filled. A rendered one is hidden in the HTML. */
+  preheader?: string | null | undefined;
   html?: string | null | undefined;
   text?: string | null | undefined;
   /** The offer, button and picture that the inbox shows. A notification takes its address from the button. */
@@ -18,16 +21,32 @@ export interface MessageParts {
 }
 
 /** The words of a message's bodies for a person's consent, begun by `named`: those of the HTML are what most read. */
-export function bodyWords({ html, text, inbox }: MessageParts, named: string): string[] {
-  const read = html ? plainText(html) : null;
+export function bodyWords({ preheader, html, text, inbox }: MessageParts, named: string): string[] {
+  const read = html ? htmlWords(html, named) : [];
   // A text that is made of the HTML lacks the frame around it.
-  const beside = text && !read?.includes(text) ? text : null;
+  const beside = text && !(html && plainText(html).includes(text)) ? text : null;
   return [
-    ...(read ? [`${named}: ${quoted(read, MOST_CHARACTERS)}`] : []),
-    ...(beside ? [`${named}${read ? " without HTML" : ""}: ${quoted(beside, MOST_CHARACTERS)}`] : []),
+    ...(preheader ? [`${PREVIEW}: ${quoted(preheader, MOST_CHARACTERS)}`] : []),
+    ...read,
+    ...(beside ? [`${named}${html ? " without HTML" : ""}: ${quoted(beside, MOST_CHARACTERS)}`] : []),
     ...(html ? pictureWords(html) : []),
     ...(inbox ? [`With it go ${fieldWords({ ...inbox })}.`] : []),
   ];
+}
+
+const PREVIEW = "Its preview line, which mail programs show beside the subject and not in the mail";
+
+/** Hidden words stand apart: they would push those that people see out of the part that is shown. */
+function htmlWords(html: string, named: string): string[] {
+  const { seen, preview, hidden, outlook, added } = seenParts(html);
+  const said: [words: string, begun: string][] = [
+    [plainText(seen), named],
+    [visible(plainText(preview)).trim(), PREVIEW],
+    [plainText(hidden), "Words in it that its styles hide, on some screens or on all"],
+    [plainText(outlook), "Words in it for Outlook alone"],
+    [added.join(" "), "Words that its styles add"],
+  ];
+  return said.flatMap(([words, begun]) => (words ? [`${begun}: ${quoted(words, MOST_CHARACTERS)}`] : []));
 }
 
 /** Pictures can hold words too. */

@@ -63,13 +63,13 @@ export async function messageParts(
   const shown = new Map<string, MessageParts>();
   for (const node of nodes) {
     if (node.type !== "message") continue;
-    const { subject, body_html, body_text, voice_script, inbox } = await messageValues(
+    const { subject, preheader, body_html, body_text, voice_script, inbox } = await messageValues(
       context,
       journey,
       node,
     );
     const text = voice_script ? JSON.stringify(voice_script) : body_text;
-    shown.set(node.id, { subject, html: body_html, text, inbox } as MessageParts);
+    shown.set(node.id, { subject, preheader, html: body_html, text, inbox } as MessageParts);
   }
   return shown;
 }

@@ -1,6 +1,6 @@
 import { type Fragment, identifier, join } from "#db/sql.ts";
 import { GAME_TRACES } from "./games.ts";
-import { namedAfter } from "./matching-person.ts";
+import { namedAfter, noted } from "./matching-person.ts";
 import { MESSAGE_TRACES } from "./messages.ts";
 import { SCRUBBED_TRACES } from "./scrub.ts";
 import { STANDING_TRACES } from "./standing.ts";
@@ -38,7 +38,8 @@ export const TRACES: readonly Trace[] = [
     rows: (about) => about.sql`(
       t.erased_by is null and t.action not in ('data_deletion', 'finish_erasure')
       and (t.entity_id in (select ${about.person.id}::uuid ${ownRecords(about)})
-        or ${namedAfter(about, "t.diff::text")} or ${namedAfter(about, "t.request_id")}))`,
+        or ${namedAfter(about, "t.diff::text")} or ${noted(about)}
+        or ${namedAfter(about, "t.request_id")}))`,
     searched: true,
     exported: "audit_entries",
     erasure: blanked("audit_logs", {

@@ -22,6 +22,10 @@ const PLAY_KEPT = [
   "played_at",
 ];
 
+/** By the games too: the indexes of plays and tickets begin with them. */
+const ofTheirGames = ({ sql, property, person }: About) => sql`t.player_id = ${person.id}
+  and t.game_id in (select g.id from games g where g.property_id = ${property.id})`;
+
 const eitherSide = ({ sql, person }: About) =>
   sql`(t.player_id = ${person.id} or t.referred_id = ${person.id})`;
 
@@ -29,7 +33,7 @@ const eitherSide = ({ sql, person }: About) =>
 export const GAME_TRACES: readonly Trace[] = [
   {
     table: "game_plays",
-    rows: byPlayer,
+    rows: ofTheirGames,
     exported: "game_plays",
     erasure: {
       set: {
@@ -48,7 +52,7 @@ export const GAME_TRACES: readonly Trace[] = [
     },
   },
   { table: "game_standings", rows: byPlayer, bare: true, exported: null, erasure: "delete" },
-  { table: "game_tickets", rows: byPlayer, exported: "game_tickets", erasure: "delete" },
+  { table: "game_tickets", rows: ofTheirGames, exported: "game_tickets", erasure: "delete" },
   { table: "player_devices", rows: byPlayer, bare: true, exported: "devices", erasure: "delete" },
   { table: "share_referrals", rows: eitherSide, exported: "referrals", erasure: "delete" },
 ];

@@ -1,5 +1,6 @@
-import { type Fragment, raw } from "#db/sql.ts";
+import { type Fragment, join, raw } from "#db/sql.ts";
 import type { Person } from "./person.ts";
+import { SCRUBBED } from "./scrubbed-texts.ts";
 import type { About } from "./trace.ts";
 
 // PostgreSQL and JavaScript both use these patterns. JSON's escape of a line break and PostgreSQL's escape of a byte
@@ -19,6 +20,9 @@ const DIGITS = { before: `((?<![0-9])|${ESCAPE})`, after: "(?![0-9])" };
 export const isTelling = (id: string | null): id is string => id !== null && id.length >= 6;
 /** Digits alone may be another number. */
 export const isNumber = (id: string): boolean => /^\d+$/.test(id);
+/** Digits alone may be another number, and letters alone a word. */
+export const isUnmistakable = (id: string | null): id is string =>
+  isTelling(id) && /\p{L}/u.test(id) && /\d/.test(id);
 
 /** A condition on text, or JSON as text: it names the person. */
 export function mentions({ sql, person }: About, text: string): Fragment {
@@ -50,6 +54,40 @@ export function namedAfter(about: About, text: string): Fragment {
   const id = person.externalId;
   const word = isTelling(id) && !isNumber(id) ? wordPattern(id) : null;
   return sql`(${mentions(about, text)} or coalesce(${raw(text)} ~* ${word}, false))`;
+}
+
+/**
+ * A condition on a row of the audit log, `t`: a note in its call names the person in any way. A sealed row is blanked as
+ * a whole, so what may mean something else counts in notes alone.
+ */
+export function noted({ sql, person }: About): Fragment {
+  const pattern = everyTrace(person).join("|") || null;
+  const notes = Object.entries(SCRUBBED).flatMap(([table, { notes: some = {} }]) => {
+    const said = Object.keys(some).map(
+      (name) => sql`coalesce(t.diff ->> ${name}::text ~* ${pattern}, false)`,
+    );
+    return said.length > 0 ? [sql`when ${table} then ${join(said, " or ")}`] : [];
+  });
+  return sql`case t.entity ${join(notes, " ")} else false end`;
+}
+
+/** Patterns for all that tells of the person. Some may mean something else: a full name is two words, a number a prize. */
+export function everyTrace(person: Person): string[] {
+  const { addresses, externalId } = person;
+  const words = [...namesOf(person), ...(isTelling(externalId) ? [externalId] : [])];
+  return [...addresses.map(writtenAddress), ...words.map(wordPattern)];
+}
+
+/** The person's full name in the orders in which people write it. */
+export function namesOf({ fullName }: Person): string[] {
+  if (!fullName) return [];
+  const [first, last] = fullName;
+  return [`${first} ${last}`, `${last}, ${first}`, `${last} ${first}`];
+}
+
+/** An address as people write it. */
+export function writtenAddress(address: string): string {
+  return address.startsWith("+") ? `\\+?${dialedPattern(address)}` : addressPattern(address);
 }
 
 /** An address as a regular expression that ignores the text around it. */

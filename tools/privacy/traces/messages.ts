@@ -139,7 +139,7 @@ export const MESSAGE_TRACES: readonly Trace[] = [
       const { likes, names } = naming(person);
       const [row] = await sql<{ gone: number }[]>`
         select forget_jobs(array(select lower(l) from unnest(${likes}::text[]) as l), ${names}) as gone`;
-      return row!.gone;
+      return { rows: row!.gone };
     },
   },
   {

@@ -21,8 +21,8 @@ export interface Person {
   /** The player's former addresses that no player has now. */
   former: Pick<Known, "hash" | "isEmail">[];
   identityHash: Buffer | null;
-  /** The player's full name, in the orders in which people write it. Another player may have it too. */
-  names: string[];
+  /** The first and the last name, where they tell of a person and no other player has both. */
+  fullName: [first: string, last: string] | null;
   /** The operator's own identifier; null once it is erased. */
   externalId: string | null;
 }
@@ -52,7 +52,7 @@ export async function personOf(context: Context, player: KnownPlayer): Promise<P
     ownHashes: present.map(({ hash }) => hash),
     former: known.filter(({ hash }) => !present.some((one) => one.hash === hash)),
     identityHash: identityHash(property.pepper, player),
-    names: fullNames(player),
+    fullName: await fullNameOf(context, player),
     externalId: player.player_id === player.id ? null : player.player_id,
   };
 }
@@ -60,20 +60,22 @@ export async function personOf(context: Context, player: KnownPlayer): Promise<P
 /** A name of few letters may be two ordinary words. */
 const TELLING_NAME = 6;
 
-function fullNames({ first_name: first, last_name: last }: KnownPlayer): string[] {
-  if (!first || !last || first.length + last.length < TELLING_NAME) return [];
-  return [`${first} ${last}`, `${last}, ${first}`, `${last} ${first}`];
-}
-
-/** Whether another player has the person's full name. It reads all players. */
-export async function isNamesake(
-  { sql, property }: Pick<Context, "sql"> & { property: { id: string } },
-  { id, names }: Person,
-): Promise<boolean> {
+async function fullNameOf(
+  { sql, property }: Context,
+  { id, first_name: first, last_name: last }: KnownPlayer,
+): Promise<Person["fullName"]> {
+  if (!first || !last || first.length + last.length < TELLING_NAME) return null;
   const others = await sql`
     select from players where property_id = ${property.id} and id <> ${id} and deleted_at is null
-      and lower(first_name || ' ' || last_name) = lower(${names[0] ?? null}::text) limit 1`;
-  return others.length > 0;
+      and first_name = any(${spellings(first)}::text[]) and last_name = any(${spellings(last)}::text[]) limit 1`;
+  return others.length > 0 ? null : [first, last];
+}
+
+/** By equality, which an index answers: under row-level security it answers nothing that ignores case. */
+function spellings(name: string): string[] {
+  const small = name.toLowerCase();
+  const capital = small.replace(/(?<![\p{L}\p{M}])\p{L}/gu, (letter) => letter.toUpperCase());
+  return [...new Set([name, small, capital, name.toUpperCase()])];
 }
 
 /** Other players with one of the person's present addresses. */

@@ -1,43 +1,47 @@
 import { identifier, join, raw } from "#db/sql.ts";
 import {
-  addressPattern,
   containing,
-  dialedPattern,
-  isNumber,
+  everyTrace,
   isTelling,
+  isUnmistakable,
+  namesOf,
   squeezed,
   wordPattern,
+  writtenAddress,
 } from "./matching-person.ts";
-import { isNamesake, type Person } from "./person.ts";
-import { SCRUBBED, type Texts } from "./scrubbed-texts.ts";
-import type { Erasure, Trace } from "./trace.ts";
+import type { Person } from "./person.ts";
+import { SCRUBBED, type Scrubbed, type Texts } from "./scrubbed-texts.ts";
+import type { Erasure, Look, Trace, Treated } from "./trace.ts";
 
 const GONE = "erased";
 
 /** Patterns for the person's data in texts, and the identifier as the value of a player_id. */
 interface Scrub {
-  /** In a rule and in a record's name, a number may mean something else than the identifier. */
-  rules: RegExp | null;
-  texts: RegExp | null;
+  words: RegExp | null;
   id: string | null;
 }
 
 /** Texts of records that are not the person's own lose the person's data. */
-export const SCRUBBED_TRACES: readonly Trace[] = Object.entries(SCRUBBED).map(([table, columns]) => ({
+export const SCRUBBED_TRACES: readonly Trace[] = Object.entries(SCRUBBED).map(([table, texts]) => ({
   table,
   rows: ({ sql }) => sql`false`,
   searched: true,
   exported: null,
-  erasure: (erasure) => scrub(erasure, table, columns),
+  erasure: (erasure) => scrub(erasure, table, texts),
 }));
 
 type Row = { id: string } & Record<string, unknown>;
 
-async function scrub(erasure: Erasure, table: string, columns: Texts): Promise<number> {
+async function scrub(
+  erasure: Erasure,
+  table: string,
+  { notes = {}, settings = {} }: Scrubbed,
+): Promise<Treated> {
   const { sql, property, person } = erasure;
+  const columns = { ...notes, ...settings };
   const names = Object.keys(columns);
   const terms = termsOf(person);
-  if (terms.length === 0) return 0;
+  if (terms.length === 0) return { rows: 0 };
   const likes = terms.map((term) => containing(squeezed(term.toLowerCase())));
   const found = names.map(
     (name) => sql`translate(lower(${identifier(name)}::text), ' ()./+-', '') like any (${likes}::text[])`,
@@ -46,25 +50,37 @@ async function scrub(erasure: Erasure, table: string, columns: Texts): Promise<n
     select id, ${join(names.map(identifier))} from ${identifier(table)}
     where property_id = ${property.id} and (${join(found, " or ")})
     order by id for no key update`;
-  const isNamed = rows.some((row) => mentions(row, person.names)) && !(await isNamesake(erasure, person));
-  const patterns = scrubOf({ ...person, names: isNamed ? person.names : [] });
+  const all = everything(person);
+  const certain = unmistakable(person);
+  const look: Look[] = [];
   const changed = rows.flatMap((row) => {
-    const next = Object.fromEntries(names.map((name) => [name, scrubColumn(row, name, columns, patterns)]));
-    return names.every((name) => next[name] === row[name]) ? [] : [{ id: row.id, ...next }];
+    const next: Row = { id: row.id };
+    for (const column of Object.keys(notes)) next[column] = scrubbed(row[column], all);
+    for (const column of Object.keys(settings)) {
+      next[column] = scrubbed(row[column], certain);
+      const isLeft = scrubbed(next[column], all) !== next[column];
+      if (!isLeft && next[column] === row[column]) continue;
+      look.push({ table, id: row.id, column, text: isLeft ? "kept" : "removed" });
+    }
+    return names.every((name) => next[name] === row[name]) ? [] : [next];
   });
-  if (changed.length === 0) return 0;
-  const set = names.map((name) => `"${name}" = c."${name}"`);
+  if (changed.length > 0) await write(erasure, table, columns, changed);
+  return { rows: changed.length, look };
+}
+
+async function write(
+  erasure: Erasure,
+  table: string,
+  columns: Texts,
+  changed: readonly Row[],
+): Promise<void> {
+  const { sql, property } = erasure;
+  const set = Object.keys(columns).map((name) => `"${name}" = c."${name}"`);
   const types = Object.entries(columns).map(([name, type]) => `"${name}" ${type}`);
   await sql`
     update ${identifier(table)} t set ${raw(set.join(", "))}
     from jsonb_to_recordset(${await toldApart(erasure, table, changed)}::jsonb) as c(id uuid, ${raw(types.join(", "))})
     where t.property_id = ${property.id} and t.id = c.id`;
-  return changed.length;
-}
-
-function mentions(row: Row, names: readonly string[]): boolean {
-  const text = JSON.stringify(row).toLowerCase();
-  return names.some((name) => text.includes(name.toLowerCase()));
 }
 
 /** Names are unique, and those of records about two erased people may have differed in the person alone. */
@@ -86,47 +102,35 @@ async function toldApart({ sql, property }: Erasure, table: string, rows: readon
  * Texts that contain the person's data contain one of these, apart from case and the separators of a phone. A short
  * identifier is removed where it is a whole value of JSON alone: the letters are in too many rows.
  */
-function termsOf({ addresses, names, externalId }: Person): string[] {
+function termsOf(person: Person): string[] {
+  const { addresses, externalId } = person;
   const dialed = addresses.map((one) => (one.startsWith("+") ? one.slice(1).slice(-10) : one));
   const id = isTelling(externalId) ? externalId : JSON.stringify(externalId);
-  return [...dialed, ...names, ...(externalId === null ? [] : [id])];
+  return [...dialed, ...namesOf(person), ...(externalId === null ? [] : [id])];
 }
 
-function scrubOf({ addresses, names, externalId }: Person): Scrub {
-  const words = [
-    ...addresses.map((one) => (one.startsWith("+") ? `\\+?${dialedPattern(one)}` : addressPattern(one))),
-    ...names.map(wordPattern),
-  ];
-  const id = isTelling(externalId) ? [wordPattern(externalId)] : [];
-  const isWord = externalId !== null && !isNumber(externalId);
-  return {
-    rules: anyOf([...words, ...(isWord ? id : [])]),
-    texts: anyOf([...words, ...id]),
-    id: externalId,
-  };
+function everything(person: Person): Scrub {
+  return { words: anyOf(everyTrace(person)), id: person.externalId };
+}
+
+/** What can be nothing but the person: an address, an identifier of letters and digits, the value of a player_id. */
+function unmistakable({ addresses, externalId }: Person): Scrub {
+  const id = isUnmistakable(externalId) ? [wordPattern(externalId)] : [];
+  return { words: anyOf([...addresses.map(writtenAddress), ...id]), id: externalId };
 }
 
 function anyOf(patterns: readonly string[]): RegExp | null {
   return patterns.length === 0 ? null : new RegExp(patterns.join("|"), "gi");
 }
 
-function scrubColumn(row: Row, name: string, columns: Texts, { rules, texts, id }: Scrub): unknown {
-  const words = columns[name] === "jsonb" || name === "name" ? rules : texts;
-  return scrubValue(row[name], { words, id });
-}
-
 /** The value without the person's data in its texts; the same object without a change. Numbers and keys stay. */
-function scrubValue(
-  value: unknown,
-  scrub: { words: RegExp | null; id: string | null },
-  isId = false,
-): unknown {
+function scrubbed(value: unknown, scrub: Scrub, isId = false): unknown {
   if (typeof value === "string") {
     if (isId && value === scrub.id) return GONE;
     return scrub.words ? value.replace(scrub.words, GONE) : value;
   }
   if (Array.isArray(value)) {
-    const next = value.map((one) => scrubValue(one, scrub, isId));
+    const next = value.map((one) => scrubbed(one, scrub, isId));
     return next.every((one, at) => one === value[at]) ? value : next;
   }
   if (value === null || typeof value !== "object") return value;
@@ -134,7 +138,7 @@ function scrubValue(
   const isRule = "field" in value && value.field === "player_id";
   const next = entries.map(([key, one]): [string, unknown] => [
     key,
-    scrubValue(one, scrub, key === "player_id" || (isRule && key === "value")),
+    scrubbed(one, scrub, key === "player_id" || (isRule && key === "value")),
   ]);
   return next.every(([, one], at) => one === entries[at]![1]) ? value : Object.fromEntries(next);
 }

@@ -1,44 +1,50 @@
 /** Columns of a table, with their types in PostgreSQL. */
 export type Texts = Readonly<Record<string, "text" | "text[]" | "jsonb">>;
 
+/** The texts of one table, by what depends on them. */
+export interface Scrubbed {
+  /** Somebody's words about a person or an event: nothing reads them but people. All that names the person goes. */
+  notes?: Texts;
+  /**
+   * Rules match them, or other players and operators know a record by them. Only what can be nothing but the person
+   * goes, so that they mean the same for everybody else. The answer of the erasure names the others.
+   */
+  settings?: Texts;
+}
+
 /**
- * Texts of records that are not a person's own, in which somebody may have written about a person: an erasure removes the
- * person's addresses, full name and player_id from them. Every text of the schema is here, in a record that goes with
- * its person, or in tests/contract/erasure/unreached.ts with the reason.
+ * Texts of records that are not a person's own, in which somebody may have written about a person. Every text of the
+ * schema is here, in a record that goes with its person, or in tests/contract/erasure/unreached.ts with the reason.
  */
-export const SCRUBBED: Readonly<Record<string, Texts>> = {
+export const SCRUBBED: Readonly<Record<string, Scrubbed>> = {
   campaigns: {
-    name: "text",
-    status_reason: "text",
-    tags: "text[]",
-    conditions: "jsonb",
-    planned_rules: "jsonb",
+    notes: { status_reason: "text" },
+    settings: { name: "text", tags: "text[]", conditions: "jsonb", planned_rules: "jsonb" },
   },
-  code_pools: { name: "text" },
-  custom_fields: { label: "text" },
-  frequency_rules: { source_note: "text" },
-  game_laws: { source_note: "text" },
-  game_prizes: { label: "text" },
-  games: { name: "text", description: "text", status_reason: "text" },
-  import_jobs: { params: "jsonb", summary: "jsonb", error: "text" },
+  code_pools: { settings: { name: "text" } },
+  custom_fields: { settings: { label: "text" } },
+  frequency_rules: { notes: { source_note: "text" } },
+  game_laws: { notes: { source_note: "text" } },
+  game_prizes: { settings: { label: "text" } },
+  games: { notes: { status_reason: "text" }, settings: { name: "text", description: "text" } },
+  import_jobs: { notes: { error: "text" }, settings: { params: "jsonb", summary: "jsonb" } },
   journeys: {
-    name: "text",
-    description: "text",
-    status_reason: "text",
-    draft_definition: "jsonb",
-    goal: "jsonb",
-    exit_conditions: "jsonb",
+    notes: { description: "text", status_reason: "text" },
+    settings: { name: "text", draft_definition: "jsonb", goal: "jsonb", exit_conditions: "jsonb" },
   },
-  message_providers: { name: "text", last_error: "text" },
-  privacy_requests: { note: "text" },
-  proposals: { reason: "text", reasons: "text[]" },
-  quiet_hours_rules: { source_note: "text" },
-  segments: { name: "text", description: "text", conditions: "jsonb", groups: "jsonb" },
-  self_exclusions: { source: "text", external_ref: "text" },
-  sending_pauses: { reason: "text" },
-  sms_keywords: { note: "text" },
-  templates: { name: "text" },
-  validation_jobs: { params: "jsonb", summary: "jsonb", error: "text" },
-  voice_laws: { source_note: "text" },
-  webhook_endpoints: { description: "text", disabled_reason: "text" },
+  message_providers: { notes: { last_error: "text" }, settings: { name: "text" } },
+  privacy_requests: { notes: { note: "text" } },
+  proposals: { notes: { reason: "text", reasons: "text[]" } },
+  quiet_hours_rules: { notes: { source_note: "text" } },
+  segments: {
+    notes: { description: "text" },
+    settings: { name: "text", conditions: "jsonb", groups: "jsonb" },
+  },
+  self_exclusions: { notes: { source: "text", external_ref: "text" } },
+  sending_pauses: { notes: { reason: "text" } },
+  sms_keywords: { notes: { note: "text" } },
+  templates: { settings: { name: "text" } },
+  validation_jobs: { notes: { error: "text" }, settings: { params: "jsonb", summary: "jsonb" } },
+  voice_laws: { notes: { source_note: "text" } },
+  webhook_endpoints: { notes: { description: "text", disabled_reason: "text" } },
 };

@@ -35,7 +35,22 @@ export interface Trace {
   exported: string | null;
   /** Further data to show, as an SQL object over `t`. */
   more?(about: About): Fragment;
-  erasure: "delete" | Anonymized | ((erasure: Erasure) => Promise<number>);
+  erasure: "delete" | Anonymized | ((erasure: Erasure) => Promise<Treated>);
+}
+
+/** What an erasure did to a table by its own way. */
+export interface Treated {
+  /** The rows that it removed or changed. */
+  rows: number;
+  look?: Look[];
+}
+
+/** A setting in which somebody should look at the text that was kept, or at what the setting means without it. */
+export interface Look {
+  table: string;
+  id: string;
+  column: string;
+  text: "kept" | "removed";
 }
 
 /** Rows that stay without their person. Each column of the table is in `set` or in `kept`. */

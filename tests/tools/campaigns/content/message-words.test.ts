@@ -35,3 +35,86 @@ test("broken HTML of any length is read in time", () => {
     expect(performance.now() - begun, part).toBeLessThan(2000);
   }
 });
+
+const HIDDEN = "Words in it that its styles hide, on some screens or on all";
+
+test.each([
+  ['<p style="display:none">no</p>'],
+  ['<p style="color:red;DISPLAY : none !important">no</p>'],
+  ['<p style="d\\69splay:none">no</p>'],
+  ['<div style="font-size:0"><b>no</b></div>'],
+  ['<p style="font-size:1px">no</p>'],
+  ['<p style="color:#fff">no</p>'],
+  ['<td bgcolor="black"><font color="#000">no</font></td>'],
+  ['<p style="background:#c00"><span style="color: rgb(204, 0, 0)">no</span></p>'],
+  ['<p style="opacity:0">no</p>'],
+  ['<p style="max-height:0;overflow:hidden">no</p>'],
+  ['<p style="position:absolute;left:-9999px">no</p>'],
+  ['<p style="text-indent:-999px">no</p>'],
+  ["<p hidden>no</p>"],
+  ['<p style="display:none">no'],
+  ['<style>.x{display:none}</style><p class="y x">no</p>'],
+  ['<style>@media (max-width: 9px) { td > .x, b { display: none } }</style><p class="x">no</p>'],
+  ["<style>#x:not(.y){color:white}</style><p id=x>no</p>"],
+  ["<style>p{display:none</style><p>no</p>"],
+  ['<p style="}display:none">no</p>'],
+])("words that %s hides stand apart from those that people see", (html) => {
+  const [seen, hidden] = bodyWords({ html: `<p>Yes</p>${html}` }, "Its text");
+  const isUnreadable = html.startsWith("<style>p{");
+  if (!isUnreadable) expect(seen).toBe('Its text: "Yes"');
+  expect(isUnreadable ? seen : hidden).toMatch(isUnreadable ? /Yes.*no/s : `${HIDDEN}: "no"`);
+});
+
+test("hidden words push none of those that people see out of the confirmation", () => {
+  const html = `<p>Hello</p><div style="display:none">${"filler ".repeat(1000)}</div><p>Bet it all</p>`;
+  expect(bodyWords({ html }, "Its text")[0]).toMatch(/^Its text: "Hello.*Bet it all"$/);
+});
+
+test.each([
+  ['<table bgcolor="#cc0000"><td style="color:#fff">Play</td></table>'],
+  ['<style>.b{background:#123;color:#fff} a:hover{color:#fff}</style><a class="b">Play</a>'],
+  ['<div style="color:#fff"><p style="background-color:#000">Play</p></div>'],
+  ['<p style="font-size:20px;opacity:0.9;margin-left:-4px;height:0;color:{{ tier }}">Play</p>'],
+  ["<style>@media (prefers-color-scheme:dark){p{color:#fff}}</style><p>Play</p>"],
+])("of %s every word is seen", (html) => {
+  expect(bodyWords({ html }, "Its text")).toEqual(['Its text: "Play"']);
+});
+
+test("a preview line, Outlook's words and those of styles are shown as such", () => {
+  const html = [
+    '<html><head><title>T</title><style>p::after{content:"later"}</style></head>',
+    '<body><span style="display:none">Soon&zwnj;&nbsp;</span><p>Hi</p>',
+    "<!--[if mso]><p>Old</p><![endif]--></body></html>",
+  ].join("");
+  expect(bodyWords({ html }, "Its text")).toEqual([
+    'Its text: "Hi"',
+    'Its preview line, which mail programs show beside the subject and not in the mail: "Soon"',
+    'Words in it for Outlook alone: "Old"',
+    'Words that its styles add: "later"',
+  ]);
+  expect(bodyWords({ preheader: "Soon", text: "Hi" }, "Its text")[0]).toMatch(/^Its preview line.*"Soon"$/);
+});
+
+test.each([
+  ["<p style='display:none'>"],
+  ["<div hidden>x</div><i>"],
+  ["<style>.a.b"],
+  ["<style>.a{color:red} "],
+  ['<b class="a b c" style="a:b;{{">'],
+  ["<b>"],
+  ["<p>x<b>y</p>"],
+])("hostile styles of any length, such as %s, are read in time", (part) => {
+  const begun = performance.now();
+  bodyWords({ html: part.repeat(250_000 / part.length) }, "Its text");
+  expect(performance.now() - begun).toBeLessThan(2000);
+});
+
+test("different styles without end, such as nobody writes, are read in time", () => {
+  const some = Array.from(
+    { length: 4_000 },
+    (_, at) => `<b style="a${at}:{{">x</b><style>.a${at} .b{display:none}</style>`,
+  );
+  const begun = performance.now();
+  bodyWords({ html: some.join("") }, "Its text");
+  expect(performance.now() - begun).toBeLessThan(2000);
+});

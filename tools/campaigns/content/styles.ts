@@ -1,0 +1,184 @@
+import postcss from "postcss";
+
+/** What styles do to the words of an element. */
+export interface Effect {
+  isHiding: boolean;
+  /** As six hexadecimal digits where it can be read, and as it is written elsewhere. */
+  color?: string;
+  background?: string;
+}
+
+/** The style sheets of a message. */
+export interface Sheets {
+  /** What they do to an element, by the last id, class or tag of a selector; `*` is any element. */
+  effects: ReadonlyMap<string, Effect>;
+  /** What each inline style does that was read so far. */
+  inline: Map<string, Effect>;
+  /** Texts that they show beside the HTML's. */
+  added: string[];
+}
+
+/** Reads style sheets. Those that nobody can read are said to hide everything. */
+export function readSheets(css: string): Sheets {
+  const effects = new Map<string, Effect>();
+  const added: string[] = [];
+  const sheets: Sheets = { effects, inline: new Map(), added };
+  const root = parsed(css);
+  if (!root) return { ...sheets, effects: new Map([["*", { isHiding: true }]]) };
+  root.walkRules((rule) => {
+    const { isHiding, ...tones } = effectOf(rule);
+    const effect = rule.parent === root ? { isHiding, ...tones } : { isHiding };
+    for (const selector of rule.selectors) {
+      const last = lastPart(selector);
+      if (STATE.test(last)) continue;
+      if (BESIDE.test(last)) added.push(...contentOf(rule));
+      else effects.set(keyOf(last), merged(effects.get(keyOf(last)), effect));
+    }
+  });
+  return sheets;
+}
+
+/** What the sheets and its own style do to an element, apart from the elements around it. */
+export function effectOn(
+  name: string,
+  attributes: Record<string, string>,
+  { effects, inline }: Sheets,
+): Effect {
+  const classes = (attributes.class ?? "").split(/\s+/).map((one) => `.${one}`);
+  const keys = ["*", name, ...classes, `#${attributes.id}`];
+  const ofSheets = keys.flatMap((key) => effects.get(key) ?? []).reduce(merged, { isHiding: false });
+  const own = attributes.style === undefined ? { isHiding: false } : inlineEffect(attributes.style, inline);
+  const { bgcolor, color } = attributes;
+  return [
+    ofSheets,
+    {
+      isHiding: "hidden" in attributes,
+      ...(bgcolor && { background: tone(bgcolor) }),
+      ...(color && { color: tone(color) }),
+    },
+    own,
+  ].reduce(merged);
+}
+
+function merged(one: Effect | undefined, other: Effect): Effect {
+  return { ...one, ...other, isHiding: (one?.isHiding ?? false) || other.isHiding };
+}
+
+/** More different ones are no message's: those that follow are said to hide. */
+const MOST_INLINE = 2_000;
+
+function inlineEffect(style: string, known: Map<string, Effect>): Effect {
+  const effect = known.get(style) ?? (known.size < MOST_INLINE ? readInline(style) : { isHiding: true });
+  known.set(style, effect);
+  return effect;
+}
+
+function readInline(style: string): Effect {
+  const root = parsed(`a{${style}}`);
+  return root?.nodes.length === 1 && root.first?.type === "rule" ? effectOf(root.first) : { isHiding: true };
+}
+
+const LIQUID = /\{[{%][^{}]*[%}]\}/g;
+
+/** Characters. Mail programs read fewer. */
+const MOST_CSS = 100_000;
+
+function parsed(css: string): postcss.Root | null {
+  if (css.length > MOST_CSS) return null;
+  try {
+    return postcss.parse(css.replace(LIQUID, "liquid"));
+  } catch {
+    return null;
+  }
+}
+
+const STATE = /:(?:hover|active|focus|visited)/i;
+const BESIDE = /::?(?:before|after)/i;
+
+/** A selector's last part, without its attributes and arguments. */
+function lastPart(selector: string): string {
+  const plain = selector.replace(/\[[^\]]*\]|\([^()]*\)/g, "").trim();
+  return plain.slice(Math.max(...[" ", ">", "+", "~", "\n", "\t"].map((one) => plain.lastIndexOf(one))) + 1);
+}
+
+function keyOf(part: string): string {
+  // An escaped name is not read.
+  if (part.includes("\\")) return "*";
+  const names = part.replace(/:.*$/s, "").match(/[.#]?[\w-]+/g) ?? [];
+  return names.at(-1) ?? "*";
+}
+
+function contentOf(rule: postcss.Rule): string[] {
+  const content = declarationsOf(rule).get("content") ?? "";
+  return [...content.matchAll(/"([^"]+)"|'([^']+)'/g)].map(([, double, single]) => double ?? single!);
+}
+
+/** By name, in lower case, with escapes read. */
+function declarationsOf(rule: postcss.Rule): Map<string, string> {
+  const all = new Map<string, string>();
+  rule.each((node) => {
+    if (node.type === "decl") all.set(unescaped(node.prop).toLowerCase(), unescaped(node.value));
+  });
+  return all;
+}
+
+function unescaped(text: string): string {
+  return text.replace(/\\(?:([0-9a-f]{1,6})\s?|(.))/gis, (_, hex, plain) => {
+    if (plain !== undefined) return plain;
+    const code = Number.parseInt(hex, 16);
+    return code <= 0x10ffff ? String.fromCodePoint(code) : "";
+  });
+}
+
+/** Values that leave nothing of an element's words to see, by property. */
+const HIDING: Readonly<Record<string, RegExp>> = {
+  display: /^none\b/,
+  visibility: /^(?:hidden|collapse)\b/,
+  opacity: /^(?:0*(?:\.0\d*)?|[0-4]?%)(?![\d.])/,
+  "font-size": /^[012]?(?:\.\d+)?(?:px|pt)?(?![\w.%])|^0/,
+  font: /(?:^|\s)[01]?(?:\.\d+)?(?:px|pt|em|%)?\//,
+  color: /^(?:transparent|(?:rgb|hsl)a?\([^)]*[,/]\s*0*(?:\.0\d*)?%?\s*\))/,
+  "text-indent": /^-\d{3,}/,
+  "letter-spacing": /^-\d/,
+  left: /^-\d{3,}/,
+  right: /^-\d{3,}/,
+  top: /^-\d{3,}/,
+  "margin-left": /^-\d{3,}/,
+  "margin-top": /^-\d{3,}/,
+  transform: /scale\w*\(\s*0|translate\w*\([^)]*-\d{3,}/,
+  clip: /^rect/,
+  "clip-path": /^(?!none)/,
+  "-webkit-text-fill-color": /^transparent/,
+  "mso-hide": /^all/,
+};
+const NO_SIZE = /^0*(?:\.\d+)?(?:px|pt|em|%)?(?![\w.%])|^0/;
+const SIZES = ["height", "width", "max-height", "max-width"];
+
+function effectOf(rule: postcss.Rule): Effect {
+  const all = new Map([...declarationsOf(rule)].map(([name, value]) => [name, value.trim().toLowerCase()]));
+  const isCut =
+    /hidden|clip/.test(all.get("overflow") ?? "") &&
+    SIZES.some((name) => NO_SIZE.test(all.get(name) ?? "auto"));
+  const isHiding = isCut || [...all].some(([name, value]) => HIDING[name]?.test(value));
+  const color = all.get("color");
+  const background = all.get("background-color") ?? all.get("background");
+  return {
+    isHiding,
+    ...(color !== undefined && { color: tone(color) }),
+    ...(background !== undefined && { background: tone(background) }),
+  };
+}
+
+const NAMED: Readonly<Record<string, string>> = { white: "ffffff", black: "000000" };
+
+/** A color in one spelling, of the first word of a value. */
+function tone(value: string): string {
+  const text = value.trim().toLowerCase();
+  const [, red, green, blue] = /^rgba?\(\s*(\d+)[\s,]+(\d+)[\s,]+(\d+)/.exec(text) ?? [];
+  if (red !== undefined) {
+    return [red, green, blue].map((one) => Number(one).toString(16).padStart(2, "0")).join("");
+  }
+  const [, word = text] = /^#?([\w-]+)/.exec(text) ?? [];
+  if (/^[0-9a-f]{3}$/.test(word)) return [...word].map((one) => one + one).join("");
+  return NAMED[word] ?? word;
+}
