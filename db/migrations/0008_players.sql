@@ -67,9 +67,9 @@ create table players (
 );
 create unique index players_player_id on players (property_id, player_id) where deleted_at is null;
 create index players_merged_id on players (property_id, player_id) where merged_into is not null;
--- The number of a deleted record keeps the ban of its person.
+-- The number of a deleted record keeps the bar of its person.
 create index players_barred_id on players (property_id, player_id)
-  where deleted_at is not null and merged_into is null and status in ('banned', 'deceased');
+  where deleted_at is not null and merged_into is null and status in ('banned', 'deceased', 'self_excluded');
 create index players_merged_into on players (property_id, merged_into) where merged_into is not null;
 create index players_email on players (property_id, email) where deleted_at is null;
 create index players_phone on players (property_id, phone) where deleted_at is null;
