@@ -18,11 +18,12 @@ export const RULES = {
   A: "`do update set` takes immutable functions alone: write excluded.updated_at instead of now()",
   B: "`insert … select` needs `returning` or `on conflict`: add `returning 1`",
   C: "`values` takes no subquery: write `insert … select`",
-  D: "an update takes no volatile function, none that is not immutable inside case or coalesce, and no stable one over a column: read the moment in a CTE",
+  D: "an update or a delete takes no volatile function, none that is not immutable inside case or coalesce, and no stable one over a column: read the moment in a CTE",
   E: "`returning` takes immutable expressions alone: return the columns, and print them in a select around it",
   F: "a statement that writes tenants' rows, or tests them by a correlated subquery, reads no local table: ask for the ids first, and pass them",
   G: "each tenant's table in a statement has a property_id = $n of its own",
   H: "a statement that writes tenants' rows reads a JSON object as an array of one, by json_to_recordset: Citus calls json_to_record without its columns",
+  I: "`do update set` of an `insert … select` takes no parameter: write a constant, or select the value and write excluded.",
 } as const;
 
 export type Rule = keyof typeof RULES;
@@ -40,8 +41,9 @@ export function breachesOf(statement: unknown, facts: SchemaFacts): Breach[] {
   return [
     ...writes.flatMap((write) => [
       ...ofConflict(write, facts),
+      ...ofParameters(write),
       ...ofInsert(write, facts),
-      ...ofUpdate(write, facts),
+      ...ofChange(write, facts),
       ...ofReturning(write, facts),
     ]),
     ...(writes.length > 0 ? ofRecords(statement) : []),
@@ -65,6 +67,12 @@ function ofConflict({ fields }: Query, facts: SchemaFacts): Breach[] {
   return mutableIn([targetList, whereClause], facts).map((found) => ({ rule: "A", by: nameOf(found) }));
 }
 
+function ofParameters({ type, fields }: Query): Breach[] {
+  if (type !== "InsertStmt" || fieldsOf(fieldsOf(fields.selectStmt).SelectStmt).valuesLists) return [];
+  const { targetList, whereClause } = fieldsOf(fields.onConflictClause);
+  return isIn("ParamRef", [targetList, whereClause]) ? [{ rule: "I", by: targetOf(fields) }] : [];
+}
+
 function ofInsert({ type, fields }: Query, facts: SchemaFacts): Breach[] {
   if (type !== "InsertStmt") return [];
   const table = targetOf(fields);
@@ -74,8 +82,8 @@ function ofInsert({ type, fields }: Query, facts: SchemaFacts): Breach[] {
   return isGuarded || !facts.tenant.has(table) ? [] : [{ rule: "B", by: table }];
 }
 
-function ofUpdate({ type, fields }: Query, facts: SchemaFacts): Breach[] {
-  if (type !== "UpdateStmt") return [];
+function ofChange({ type, fields }: Query, facts: SchemaFacts): Breach[] {
+  if (type !== "UpdateStmt" && type !== "DeleteStmt") return [];
   const written = [fields.targetList, fields.whereClause];
   const refused = [
     ...[...nodesIn(written)].filter((found) => volatilityOf(found, facts) === "volatile"),
