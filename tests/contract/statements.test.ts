@@ -124,13 +124,14 @@ const CASES: Record<keyof typeof RULES, { refused: [string, string][]; taken: st
   I: {
     refused: [
       [
-        "insert into suppressions (property_id, source) select $1, t from unnest($2::text[]) t on conflict (property_id) do update set source = case when excluded.source = $3 then $3 end",
-        "I: suppressions",
+        "select id = $2 and created_at = now() as is_new from players where property_id = $1 and id = $2",
+        "I: now()",
       ],
     ],
     taken: [
-      "insert into suppressions (property_id, source) values ($1, $2) on conflict (property_id) do update set source = $3",
-      "insert into suppressions (property_id, source) select $1, t from unnest($2::text[]) t on conflict (property_id) do update set source = 'a'",
+      "select id, created_at = $3 as is_new from players where property_id = $1 and id = $2 and created_at <= now()",
+      "select id from queue where run_at = now()",
+      "update campaigns set sent_at = now() where property_id = $1",
     ],
   },
   E: {

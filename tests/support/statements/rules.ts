@@ -23,7 +23,7 @@ export const RULES = {
   F: "a statement that writes tenants' rows, or tests them by a correlated subquery, reads no local table: ask for the ids first, and pass them",
   G: "each tenant's table in a statement has a property_id = $n of its own",
   H: "a statement that writes tenants' rows reads a JSON object as an array of one, by json_to_recordset: Citus calls json_to_record without its columns",
-  I: "`do update set` of an `insert … select` takes no parameter: write a constant, or select the value and write excluded.",
+  I: "a select of tenants' rows equals nothing to now(), which is the time of the rows' own node: pass the transaction's start",
 } as const;
 
 export type Rule = keyof typeof RULES;
@@ -41,12 +41,12 @@ export function breachesOf(statement: unknown, facts: SchemaFacts): Breach[] {
   return [
     ...writes.flatMap((write) => [
       ...ofConflict(write, facts),
-      ...ofParameters(write),
       ...ofInsert(write, facts),
       ...ofChange(write, facts),
       ...ofReturning(write, facts),
     ]),
     ...(writes.length > 0 ? ofRecords(statement) : []),
+    ...queries.flatMap((query) => ofMoment(query, facts)),
     ...breachesOfLocality(queries, facts).map((by) => ({ rule: "F" as const, by })),
     ...breachesOfRouting(queries, facts).map((by) => ({ rule: "G" as const, by })),
   ];
@@ -65,12 +65,6 @@ function isSpread(table: string, facts: SchemaFacts): boolean {
 function ofConflict({ fields }: Query, facts: SchemaFacts): Breach[] {
   const { targetList, whereClause } = fieldsOf(fields.onConflictClause);
   return mutableIn([targetList, whereClause], facts).map((found) => ({ rule: "A", by: nameOf(found) }));
-}
-
-function ofParameters({ type, fields }: Query): Breach[] {
-  if (type !== "InsertStmt" || fieldsOf(fieldsOf(fields.selectStmt).SelectStmt).valuesLists) return [];
-  const { targetList, whereClause } = fieldsOf(fields.onConflictClause);
-  return isIn("ParamRef", [targetList, whereClause]) ? [{ rule: "I", by: targetOf(fields) }] : [];
 }
 
 function ofInsert({ type, fields }: Query, facts: SchemaFacts): Breach[] {
@@ -98,6 +92,24 @@ function ofChange({ type, fields }: Query, facts: SchemaFacts): Breach[] {
 function ofReturning({ fields }: Query, facts: SchemaFacts): Breach[] {
   const { exprs } = fieldsOf(fields.returningClause);
   return mutableIn(listOf(exprs), facts).map((found) => ({ rule: "E", by: nameOf(found) }));
+}
+
+function ofMoment({ type, fields }: Query, facts: SchemaFacts): Breach[] {
+  if (type !== "SelectStmt" || ![...nodesIn(fields.fromClause)].some((found) => isTenant(found, facts)))
+    return [];
+  const compared = [...nodesIn([fields.targetList, fields.whereClause])].filter(
+    ({ type: node, fields: { name, lexpr, rexpr } }) =>
+      node === "A_Expr" && namesIn(name).join() === "=" && [lexpr, rexpr].some(isNow),
+  );
+  return compared.map(() => ({ rule: "I", by: "now()" }));
+}
+
+function isTenant({ type, fields }: Found, facts: SchemaFacts): boolean {
+  return type === "RangeVar" && facts.tenant.has(String(fields.relname));
+}
+
+function isNow(value: unknown): boolean {
+  return namesIn(fieldsOf(fieldsOf(value).FuncCall).funcname).at(-1) === "now";
 }
 
 function ofRecords(statement: unknown): Breach[] {
