@@ -10,7 +10,7 @@ export const KEPT_BY_NUMBER = ["banned", "deceased", "self_excluded"] as const;
 export type KeptByNumber = (typeof KEPT_BY_NUMBER)[number];
 
 /** Over `players d`: a deleted record with such a status. */
-const IS_BARRED = raw(
+export const IS_BARRED = raw(
   `d.deleted_at is not null and d.merged_into is null and d.status in (${KEPT_BY_NUMBER.map((status) => `'${status}'`).join(", ")})`,
 );
 
