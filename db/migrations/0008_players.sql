@@ -66,8 +66,9 @@ create table players (
   primary key (property_id, id)
 );
 create unique index players_player_id on players (property_id, player_id) where deleted_at is null;
-create index players_merged_id on players (property_id, player_id) where merged_into is not null;
--- The number of a deleted record keeps the ban of its person.
+-- The number of a deleted record leads to the record that it was merged into, or keeps the bar of its person.
+create index players_deleted_id on players (property_id, player_id) where deleted_at is not null;
+-- Whether the property has such a bar at all.
 create index players_barred_id on players (property_id, player_id)
   where deleted_at is not null and merged_into is null and status in ('banned', 'deceased', 'self_excluded');
 create index players_merged_into on players (property_id, merged_into) where merged_into is not null;

@@ -108,6 +108,10 @@ const CASES: Record<keyof typeof RULES, { refused: [string, string][]; taken: st
         "D: a time plus or minus an interval",
       ],
       ["update players set attributes = to_jsonb(first_name) where property_id = $1", "D: to_jsonb()"],
+      [
+        "delete from import_errors t where t.property_id = $1 and coalesce(concat_ws(' ', t.message, t.value) ~* $2, false)",
+        "D: concat_ws()",
+      ],
     ],
     taken: [
       "update campaigns set sent_at = now(), updated_at = now() - interval '1 day' where property_id = $1",
@@ -115,6 +119,19 @@ const CASES: Record<keyof typeof RULES, { refused: [string, string][]; taken: st
       "with due as (select id, created_at + interval '1 day' as at from webhook_deliveries where property_id = $1) update webhook_deliveries w set updated_at = due.at from due where w.property_id = $1 and w.id = due.id",
       "update queue set run_at = coalesce(run_at, clock_timestamp()) where id = $1",
       "update campaigns set sent_at = (sent_at at time zone $2 + interval '1 day') at time zone $2 where property_id = $1",
+    ],
+  },
+  I: {
+    refused: [
+      [
+        "select id = $2 and created_at = now() as is_new from players where property_id = $1 and id = $2",
+        "I: now()",
+      ],
+    ],
+    taken: [
+      "select id, created_at = $3 as is_new from players where property_id = $1 and id = $2 and created_at <= now()",
+      "select id from queue where run_at = now()",
+      "update campaigns set sent_at = now() where property_id = $1",
     ],
   },
   E: {

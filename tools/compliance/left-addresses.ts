@@ -1,5 +1,5 @@
 import type { Fragment } from "#db/sql.ts";
-import { sql as part } from "#db/sql.ts";
+import { sql as part, raw } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { PlayerStatus } from "#tools/people/statuses.ts";
 import { announceSuppressed, WRITTEN, type WrittenSuppression } from "./suppression-events.ts";
@@ -17,8 +17,8 @@ const BARRING_STATUSES: readonly PlayerStatus[] = ["banned", "deceased", "vip_ho
 /** The statuses that stay on an address that a record lets go of. Nobody lifts a self-exclusion, also one that had an end. */
 export const LEFT_BARRED: readonly PlayerStatus[] = [...BARRING_STATUSES, "self_excluded"];
 
-/** The source of a suppression that several records have caused. */
-const SEVERAL = "several players";
+/** The source of a suppression that several records have caused. No parameter: `do update set` takes none on a cluster. */
+const SEVERAL = raw("'several players'");
 
 /** Whether a record has a bar that must stay on an address that it lets go of. */
 export function isBarring({ status, consents }: { status: PlayerStatus; consents: object }): boolean {

@@ -64,7 +64,8 @@ async function playersNamed({ sql, property }: Context, events: readonly NewEven
     for key share of p`;
   const merged = (wanted: string[]) => sql<{ id: string; player_id: string }[]>`
     select p.id, d.player_id from unnest(${wanted}::text[]) w (name)
-      join players d on d.property_id = ${property.id} and d.player_id = w.name and d.merged_into is not null
+      join players d on d.property_id = ${property.id} and d.player_id = w.name
+        and d.deleted_at is not null and d.merged_into is not null
       join players p on p.property_id = ${property.id} and p.id = d.merged_into
     where p.deleted_at is null
     for key share of p`;

@@ -10,12 +10,12 @@ export const KEPT_BY_NUMBER = ["banned", "deceased", "self_excluded"] as const;
 export type KeptByNumber = (typeof KEPT_BY_NUMBER)[number];
 
 /** Over `players d`: a deleted record with such a status. */
-const IS_BARRED = raw(
+export const IS_BARRED = raw(
   `d.deleted_at is not null and d.merged_into is null and d.status in (${KEPT_BY_NUMBER.map((status) => `'${status}'`).join(", ")})`,
 );
 
 /** Over `players d`: such a record that had this player_id. */
-export function isBarred({ property }: Pick<Tenant, "property">, playerId: Fragment): Fragment {
+function isBarred({ property }: Pick<Tenant, "property">, playerId: Fragment): Fragment {
   return sql`d.property_id = ${property.id}::uuid and d.player_id = ${playerId} and ${IS_BARRED}`;
 }
 
@@ -25,7 +25,7 @@ export function numberHash(pepper: Buffer, playerId: string): Buffer {
 }
 
 /** Over `suppressions e`: the bar of an erased record that had the player_id with this hash. */
-export function isErasedBar({ property }: Pick<Tenant, "property">, hash: Fragment): Fragment {
+function isErasedBar({ property }: Pick<Tenant, "property">, hash: Fragment): Fragment {
   return sql`e.property_id = ${property.id}::uuid and e.address_hash = ${hash} and e.lifted_at is null
     and e.reason in ('banned', 'self_excluded')`;
 }

@@ -1,3 +1,4 @@
+import { transactionStart } from "#db/transaction-start.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { quoted } from "#runtime/visible-text.ts";
 
@@ -8,10 +9,12 @@ const MOST_CHARACTERS = 60;
  * player whom this call makes: its preview and its confirmation each make another one.
  */
 export async function playerWords({ sql, property, call }: Context, id: string): Promise<string> {
+  const start = await transactionStart(sql);
   const [player] = await sql<
     { player_id: string; first_name: string | null; last_name: string | null; is_new: boolean }[]
   >`
-    select player_id, first_name, last_name, player_id = id::text and created_at = now() as is_new from players where property_id = ${property.id} and id = ${id}`;
+    select player_id, first_name, last_name, player_id = id::text and created_at = ${start}::timestamptz as is_new
+    from players where property_id = ${property.id} and id = ${id}`;
   if (!player) return "the player";
   const names = [player.first_name, player.last_name].flatMap((name) => name ?? []);
   const shown = call.masked ? names.map((name) => `${[...name][0] ?? ""}•••`) : names;

@@ -1,6 +1,6 @@
 import { Fault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { matchLists, type PlayerValues } from "#tools/players/player.ts";
+import { matchPerson, type PlayerValues } from "#tools/players/player.ts";
 import { MOST_TAGS } from "#tools/players/rules.ts";
 
 /** Columns that are filled together: an address with its hash, a place with its country. */
@@ -36,7 +36,7 @@ export async function mergeValues(
   const groups = GROUPS.filter((names) => isEmpty(kept, names) && !isEmpty(duplicate, names));
   const taken = Object.fromEntries(groups.flat().map((name) => [name, duplicate[name]]));
   const values: PlayerValues = { ...kept, ...taken };
-  const lists = await matchLists(context, values, kept);
+  const lists = await matchPerson(context, undefined, values, kept);
   if (lists.erased) {
     throw new Fault("conflict", {
       message: "The duplicate has an address that an erasure has barred. Remove the address from it first.",

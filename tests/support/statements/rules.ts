@@ -18,11 +18,12 @@ export const RULES = {
   A: "`do update set` takes immutable functions alone: write excluded.updated_at instead of now()",
   B: "`insert … select` needs `returning` or `on conflict`: add `returning 1`",
   C: "`values` takes no subquery: write `insert … select`",
-  D: "an update takes no volatile function, none that is not immutable inside case or coalesce, and no stable one over a column: read the moment in a CTE",
+  D: "an update or a delete takes no volatile function, none that is not immutable inside case or coalesce, and no stable one over a column: read the moment in a CTE",
   E: "`returning` takes immutable expressions alone: return the columns, and print them in a select around it",
   F: "a statement that writes tenants' rows, or tests them by a correlated subquery, reads no local table: ask for the ids first, and pass them",
   G: "each tenant's table in a statement has a property_id = $n of its own",
   H: "a statement that writes tenants' rows reads a JSON object as an array of one, by json_to_recordset: Citus calls json_to_record without its columns",
+  I: "a select of tenants' rows equals nothing to now(), which is the time of the rows' own node: pass the transaction's start",
 } as const;
 
 export type Rule = keyof typeof RULES;
@@ -41,10 +42,11 @@ export function breachesOf(statement: unknown, facts: SchemaFacts): Breach[] {
     ...writes.flatMap((write) => [
       ...ofConflict(write, facts),
       ...ofInsert(write, facts),
-      ...ofUpdate(write, facts),
+      ...ofChange(write, facts),
       ...ofReturning(write, facts),
     ]),
     ...(writes.length > 0 ? ofRecords(statement) : []),
+    ...queries.flatMap((query) => ofMoment(query, facts)),
     ...breachesOfLocality(queries, facts).map((by) => ({ rule: "F" as const, by })),
     ...breachesOfRouting(queries, facts).map((by) => ({ rule: "G" as const, by })),
   ];
@@ -74,8 +76,8 @@ function ofInsert({ type, fields }: Query, facts: SchemaFacts): Breach[] {
   return isGuarded || !facts.tenant.has(table) ? [] : [{ rule: "B", by: table }];
 }
 
-function ofUpdate({ type, fields }: Query, facts: SchemaFacts): Breach[] {
-  if (type !== "UpdateStmt") return [];
+function ofChange({ type, fields }: Query, facts: SchemaFacts): Breach[] {
+  if (type !== "UpdateStmt" && type !== "DeleteStmt") return [];
   const written = [fields.targetList, fields.whereClause];
   const refused = [
     ...[...nodesIn(written)].filter((found) => volatilityOf(found, facts) === "volatile"),
@@ -90,6 +92,24 @@ function ofUpdate({ type, fields }: Query, facts: SchemaFacts): Breach[] {
 function ofReturning({ fields }: Query, facts: SchemaFacts): Breach[] {
   const { exprs } = fieldsOf(fields.returningClause);
   return mutableIn(listOf(exprs), facts).map((found) => ({ rule: "E", by: nameOf(found) }));
+}
+
+function ofMoment({ type, fields }: Query, facts: SchemaFacts): Breach[] {
+  if (type !== "SelectStmt" || ![...nodesIn(fields.fromClause)].some((found) => isTenant(found, facts)))
+    return [];
+  const compared = [...nodesIn([fields.targetList, fields.whereClause])].filter(
+    ({ type: node, fields: { name, lexpr, rexpr } }) =>
+      node === "A_Expr" && namesIn(name).join() === "=" && [lexpr, rexpr].some(isNow),
+  );
+  return compared.map(() => ({ rule: "I", by: "now()" }));
+}
+
+function isTenant({ type, fields }: Found, facts: SchemaFacts): boolean {
+  return type === "RangeVar" && facts.tenant.has(String(fields.relname));
+}
+
+function isNow(value: unknown): boolean {
+  return namesIn(fieldsOf(fieldsOf(value).FuncCall).funcname).at(-1) === "now";
 }
 
 function ofRecords(statement: unknown): Breach[] {

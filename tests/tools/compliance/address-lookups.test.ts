@@ -110,6 +110,17 @@ test.each<[string, string[], () => Promise<unknown>]>([
     },
   ],
   [
+    "a player who gets another number",
+    TABLES,
+    async () => {
+      const id = await player("sue", "+17025550188");
+      const { status, text } = await service.request("PATCH", `/api/players/${id}`, {
+        body: { player_id: "S1" },
+      });
+      expect(status, text).toBe(200);
+    },
+  ],
+  [
     "a bounce",
     TABLES,
     async () => {

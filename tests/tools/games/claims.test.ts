@@ -76,14 +76,14 @@ describe("a claim", () => {
     let done: Promise<string> | undefined;
     // As a claim does it: the player, then the play.
     const release = await openTransaction(admin, async (sql) => {
-      await sql`select from players where id = ${player} for no key update`;
+      await sql`select from players where property_id = ${place.id} and id = ${player} for no key update`;
       const waiting =
         other === "redeem"
           ? place.redeem(redemption_code)
           : place.call("void_game_play", { playId: play, reason: "Wrong", propertyId: place.id });
       done = waiting.then(({ play: { status } }: { play: { status: string } }) => status);
       await lockWaits(admin, 1);
-      await sql`select from game_plays where id = ${play} for no key update`;
+      await sql`select from game_plays where property_id = ${place.id} and id = ${play} for no key update`;
     });
     await release();
     expect(await done).toBe(other === "redeem" ? "redeemed" : "voided");

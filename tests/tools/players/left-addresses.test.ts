@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { shifted } from "../../support/database.ts";
 import { startService, type TestService } from "../../support/service.ts";
 
 let service: TestService;
@@ -506,9 +507,9 @@ test.each(LEAVING)(
     const ends_at = new Date(Date.now() + 3_600_000).toISOString();
     expect((await service.post("/api/self_exclusions", { player_id: player.id, ends_at })).status).toBe(201);
     await service.internals.db.asProperty(service.tenant.id, async (sql) => {
-      await sql`update self_exclusions set starts_at = starts_at - interval '2 hours', ends_at = ends_at - interval '2 hours'
+      await sql`update self_exclusions set starts_at = ${shifted("starts_at", "-2 hours")}, ends_at = ${shifted("ends_at", "-2 hours")}
       where property_id = ${service.tenant.id} and ends_at is not null`;
-      await sql`update suppressions set expires_at = expires_at - interval '2 hours'
+      await sql`update suppressions set expires_at = ${shifted("expires_at", "-2 hours")}
       where property_id = ${service.tenant.id} and reason = 'self_excluded' and expires_at is not null`;
     });
     await leave(player);

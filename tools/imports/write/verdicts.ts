@@ -146,7 +146,7 @@ export function matches({ sql, property }: Context, used: readonly MatchKey[], h
     select p.id, p.status, p.import_job_id, p.created_at, p.email_hash, p.phone_hash
     from players d join players p on p.property_id = ${property.id} and p.id = d.merged_into
     where r.match_on = 'player_id' and d.property_id = ${property.id} and d.player_id = r.player_id
-      and d.merged_into is not null and p.deleted_at is null`;
+      and d.deleted_at is not null and d.merged_into is not null and p.deleted_at is null`;
   const known = used.includes("player_id") && hasAliases ? [byAlias] : [];
   const all = [...used.map(byKey), ...known].reduce((left, right) => sql`${left} union all ${right}`);
   // "offset 0" keeps the order from choosing an index that walks all players by age.
@@ -200,7 +200,9 @@ function namesakes({ sql, property }: Context, hasAliases: boolean) {
     select o.id from players o
     where p.id is null and o.property_id = ${property.id} and ${condition} and ${hasKey("o", "player_id")})`;
   const living = having(sql`r.match_on <> 'player_id' and o.deleted_at is null`);
-  return hasAliases ? sql`${living} union all ${having(sql`o.merged_into is not null`)} limit 1` : living;
+  return hasAliases
+    ? sql`${living} union all ${having(sql`o.deleted_at is not null and o.merged_into is not null`)} limit 1`
+    : living;
 }
 
 /** A self-exclusion of the person of row `r`. */

@@ -16,9 +16,7 @@ export const TEXT_TRACES: readonly Trace[] = [
     // A call that names the person. The audit log keeps who approved it.
     table: "proposals",
     // One sentence at a time: a distributed delete makes no text of an array.
-    rows: (
-      about,
-    ) => about.sql`(${namedAfter(about, "concat_ws(' ', t.title, t.input, t.asked, t.reason, t.result)")}
+    rows: (about) => about.sql`(${namedAfter(about, words("title", "input", "asked", "reason", "result"))}
       or exists (select from unnest(t.sentences || t.reasons) as s(line) where ${namedAfter(about, "s.line")}))`,
     searched: true,
     exported: "proposals",
@@ -26,7 +24,7 @@ export const TEXT_TRACES: readonly Trace[] = [
   },
   {
     table: "import_errors",
-    rows: (about) => about.sql`(${mentions(about, "concat_ws(' ', t.message, t.value, t.original_row)")}
+    rows: (about) => about.sql`(${mentions(about, words("message", "value", "original_row"))}
       or ${cells(about)})`,
     searched: true,
     exported: "import_rows",
@@ -56,6 +54,11 @@ export const TEXT_TRACES: readonly Trace[] = [
     erasure: "delete",
   },
 ];
+
+/** The columns as one text. Not by `concat_ws`: it is not immutable, and a distributed delete takes no such function. */
+function words(...columns: string[]): string {
+  return `(${columns.map((name) => `coalesce(t.${name}::text, '')`).join(" || ' ' || ")})`;
+}
 
 /** Cells of a refused row with the person's data in another form: a dialed phone, or the player_id alone. */
 function cells({ sql, property, person }: About) {

@@ -1,6 +1,7 @@
 import { randomUUIDv7 } from "node:crypto";
 import { Fault } from "#runtime/faults.ts";
 import type { Channel } from "#tools/compliance/channels.ts";
+import { shifted } from "../../../support/database.ts";
 import { runNext } from "../../../support/job-runner.ts";
 import type { TestService } from "../../../support/service.ts";
 import { type Act, CHANNELS, EMAILS, EVIDENCE, type Fields, NUMBERS, PEOPLE, PHONES } from "./bar-acts.ts";
@@ -327,10 +328,10 @@ export async function openCasino(service: TestService) {
   async function pass(): Promise<void> {
     await db.asProperty(id, async (sql) => {
       await sql`
-        update self_exclusions set starts_at = starts_at - interval '2 hours', ends_at = ends_at - interval '2 hours'
+        update self_exclusions set starts_at = ${shifted("starts_at", "-2 hours")}, ends_at = ${shifted("ends_at", "-2 hours")}
         where property_id = ${id} and ends_at is not null`;
       await sql`
-        update suppressions set expires_at = expires_at - interval '2 hours'
+        update suppressions set expires_at = ${shifted("expires_at", "-2 hours")}
         where property_id = ${id} and expires_at is not null and lifted_at is null`;
     });
   }
