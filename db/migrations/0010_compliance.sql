@@ -22,6 +22,8 @@ create table suppressions (
 );
 create unique index suppressions_active on suppressions (property_id, address_hash, channel, reason)
   where lifted_at is null;
+-- An erasure and an export look for these too. A new suppression is not in it.
+create index suppressions_lifted on suppressions (property_id, address_hash) where lifted_at is not null;
 create index suppressions_player on suppressions (property_id, player_id);
 create index suppressions_created on suppressions (property_id, created_at, id);
 

@@ -1,9 +1,9 @@
 import postgres from "postgres";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import type { Sql } from "#db/database.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Context } from "#runtime/operation/context.ts";
 import { addressHash } from "#tools/people/address.ts";
 import { applyConsequences } from "#tools/providers/bounce-limits.ts";
+import { countRows, type RowCounter } from "../../support/rows-read.ts";
 import { scenarioIn } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
 
@@ -14,6 +14,7 @@ const FEW = 100;
 const TABLES = ["players", "suppressions", "dnc_entries", "campaign_sends"];
 
 let service: TestService;
+let counter: RowCounter;
 
 beforeAll(async () => {
   service = await startService();
@@ -34,37 +35,12 @@ beforeAll(async () => {
     select property, uuid_v7(), ${campaign}, 'email', 'sent', hash, hash from ${others} returning 1`;
   await admin.unsafe(`analyze ${TABLES.join(", ")}`);
   await admin.end();
+  counter = countRows(service);
 });
-afterAll(() => service.stop());
-
-/** How many rows the property's transactions read meanwhile, by table. */
-async function rowsRead(work: () => Promise<unknown>): Promise<Record<string, number>> {
-  const { db } = service.internals;
-  const { asProperty } = db;
-  const read: Record<string, number> = {};
-  const spy = vi.spyOn(db, "asProperty").mockImplementation((property, inside, options) =>
-    asProperty(
-      property,
-      async (sql, last) => {
-        // The server's figures may still have the session's last transactions in them.
-        await addCounts(sql, read, -1);
-        const result = await inside(sql, last);
-        await addCounts(sql, read, 1);
-        return result;
-      },
-      options,
-    ),
-  );
-  await work().finally(() => spy.mockRestore());
-  return read;
-}
-
-async function addCounts(sql: Sql, read: Record<string, number>, factor: number): Promise<void> {
-  const tables = await sql<{ name: string; rows: number }[]>`
-    select relname as name, (seq_tup_read + idx_tup_fetch)::int as rows from pg_stat_xact_user_tables
-    where relname = any(${TABLES}::text[])`;
-  for (const { name, rows } of tables) read[name] = (read[name] ?? 0) + factor * rows;
-}
+afterAll(async () => {
+  await counter?.stop();
+  await service?.stop();
+});
 
 async function post(path: string, body: unknown): Promise<void> {
   const { status, text } = await service.post(path, body);
@@ -163,7 +139,7 @@ test.each<[string, string[], () => Promise<unknown>]>([
     },
   ],
 ])("of many rows, few are read by %s", async (_, tables, work) => {
-  const read = await rowsRead(work);
+  const { read } = await counter.during(work);
   expect(read.players).toBeGreaterThan(0);
   expect(tables.filter((table) => read[table]! >= FEW).map((table) => `${table}: ${read[table]}`)).toEqual(
     [],

@@ -1,3 +1,4 @@
+import { type Fragment, sql as part } from "#db/sql.ts";
 import { byteaLiteral } from "#db/types.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { RowOf } from "#runtime/operation/table.ts";
@@ -120,6 +121,13 @@ export function standIn(pepper: Buffer, playerId: string): Buffer {
 
 const hex = (bytes: Buffer) => bytes.toString("hex");
 
+/** The suppressions of an address by its hash, as SQL. A union, because lifted ones have an index of their own. */
+export function suppressionsOf({ id }: { id: string }, hash: Fragment): Fragment {
+  const own = part`select s.id, s.address from suppressions s
+    where s.property_id = ${id}::uuid and s.address_hash = ${hash}`;
+  return part`${own} and s.lifted_at is null union all ${own} and s.lifted_at is not null`;
+}
+
 /** The player's former addresses, as far as the ledgers have them. */
 async function formerAddresses({ sql, property }: Context, id: string): Promise<Known[]> {
   const rows = await sql<({ hash: string; email: boolean; address: null } | { address: string })[]>`
@@ -134,7 +142,7 @@ async function formerAddresses({ sql, property }: Context, id: string): Promise<
       union
       select diff ->> 'phone' from audit_logs where property_id = ${property.id} and entity_id = ${id}
       union
-      select s.address from suppressions s join known k on k.hash = s.address_hash where s.property_id = ${property.id}
+      select s.address from known k cross join lateral (${suppressionsOf(property, sql`k.hash`)}) s
       union
       select address from suppressions where property_id = ${property.id} and player_id = ${id}
     )

@@ -1,11 +1,12 @@
 import { byteaLiteral } from "#db/types.ts";
+import { suppressionsOf } from "./person.ts";
 import { type About, amongHashes, anonymousId, blanked, byPlayer, ofAnother, type Trace } from "./trace.ts";
 
 const theirSuppressions = ({ sql, property, person }: About) => sql`
   select s.id from suppressions s where s.property_id = ${property.id} and s.player_id = ${person.id}
   union all
-  select s.id from suppressions s, unnest(${byteaLiteral(person.hashes)}::bytea[]) as h
-  where s.property_id = ${property.id} and s.address_hash = h`;
+  select s.id from unnest(${byteaLiteral(person.hashes)}::bytea[]) as h
+  cross join lateral (${suppressionsOf(property, sql`h`)}) s`;
 
 /** A union, so that each condition uses its own index. */
 const theirResults = ({ sql, property, person }: About) => sql`
