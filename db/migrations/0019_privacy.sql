@@ -21,6 +21,8 @@ create table privacy_requests (
   foreign key (property_id, player_id) references players
 );
 create index privacy_requests_player on privacy_requests (property_id, player_id);
+-- An import asks whether there is one.
+create index privacy_requests_erasures on privacy_requests (property_id) where type = 'deletion' and status = 'completed';
 create index privacy_requests_created on privacy_requests (property_id, created_at, id);
 
 call isolate_tenants('privacy_requests');

@@ -219,6 +219,8 @@ create table prize_codes (
   foreign key (property_id, pool_id) references code_pools
 );
 create unique index prize_codes_hash on prize_codes (property_id, code_hash);
+-- A pool that goes has no codes, used ones among them.
+create index prize_codes_pool on prize_codes (property_id, pool_id);
 create index prize_codes_free on prize_codes (property_id, pool_id, id) where play_id is null;
 
 -- The law of games as rows that an operator edits.

@@ -28,6 +28,7 @@ create table push_subscriptions (
   foreign key (property_id, player_id) references players,
   check ((disabled_at is null) = (disabled_reason is null))
 );
+-- Of the disabled ones too: an erasure, an export and a merge look for all of a player's.
 create index push_subscriptions_player on push_subscriptions (property_id, player_id);
 create index push_subscriptions_created on push_subscriptions (property_id, created_at, id);
 

@@ -1,3 +1,4 @@
+import { PROPERTY_LEDGERS } from "#runtime/ledgers.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import { TRACES } from "#tools/privacy/traces/all.ts";
@@ -98,8 +99,11 @@ const COUNTS: Record<Parameters<typeof counted>[0], Counting> = {
 
 export const ledgerSeals: RowsOf = async ({ sql, property }) => {
   const rows = await sql<{ ledger: string; seals: number; newest: string; hash: string }[]>`
-    select distinct on (ledger) ledger, seq as seals, to_json(to_at) #>> '{}' as newest, encode(seal_hash, 'hex') as hash
-    from ledger_seals where property_id = ${property.id} order by ledger, seq desc`;
+    select s.ledger, s.seq as seals, to_json(s.to_at) #>> '{}' as newest, encode(s.seal_hash, 'hex') as hash
+    from unnest(${PROPERTY_LEDGERS}::text[]) as l cross join lateral (
+      select * from ledger_seals
+      where property_id = ${property.id} and ledger = l order by seq desc limit 1) s
+    order by s.ledger`;
   const sentences = rows.map(
     ({ ledger, seals, newest, hash }) => `${ledger}: ${seals} seals, the newest up to ${newest}: ${hash}.`,
   );

@@ -1,6 +1,7 @@
 import { randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
 import { sql } from "#db/sql.ts";
+import { isUuid } from "#db/text.ts";
 import { one } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
@@ -92,12 +93,13 @@ async function refusalOf(
 ): Promise<Refusal | null> {
   if (share.player_id === referredId) return "own_link";
   const { sql: transaction, property } = context;
+  const gameId = share.content_id !== null && isUuid(share.content_id) ? share.content_id : null;
   const people = await transaction<Person[]>`
     select p.id, ${mayPlay(property.id)} as may,
       array_remove(array[encode(p.email_hash, 'hex'), encode(p.phone_hash, 'hex')], null) as hashes,
       p.created_at > ${share.created_at}::timestamptz or exists (
         select from game_plays g where g.property_id = ${property.id} and g.player_id = p.id
-          and g.game_id::text = ${share.content_id} and g.played_at > ${share.created_at}::timestamptz) as came
+          and g.game_id = ${gameId}::uuid and g.played_at > ${share.created_at}::timestamptz) as came
     from players p
     where p.property_id = ${property.id} and p.id in (${share.player_id}, ${referredId}) and p.deleted_at is null
     order by p.id for no key update of p`;

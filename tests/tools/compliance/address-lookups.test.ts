@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Context } from "#runtime/operation/context.ts";
 import { addressHash } from "#tools/people/address.ts";
 import { applyConsequences } from "#tools/providers/bounce-limits.ts";
-import { rowsRead } from "../../support/rows-read.ts";
+import { countRows, type RowCounter } from "../../support/rows-read.ts";
 import { scenarioIn } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
 
@@ -14,6 +14,7 @@ const FEW = 100;
 const TABLES = ["players", "suppressions", "dnc_entries", "campaign_sends"];
 
 let service: TestService;
+let counter: RowCounter;
 
 beforeAll(async () => {
   service = await startService();
@@ -34,8 +35,12 @@ beforeAll(async () => {
     select property, uuid_v7(), ${campaign}, 'email', 'sent', hash, hash from ${others} returning 1`;
   await admin.unsafe(`analyze ${TABLES.join(", ")}`);
   await admin.end();
+  counter = countRows(service);
 });
-afterAll(() => service.stop());
+afterAll(async () => {
+  await counter?.stop();
+  await service?.stop();
+});
 
 async function post(path: string, body: unknown): Promise<void> {
   const { status, text } = await service.post(path, body);
@@ -102,6 +107,14 @@ test.each<[string, string[], () => Promise<unknown>]>([
     },
   ],
   [
+    "an export",
+    TABLES,
+    async () => {
+      const playerId = await player("una", "+17025550122");
+      await post("/api/functions/data-export", { propertyId: service.tenant.id, playerId });
+    },
+  ],
+  [
     "an erasure",
     TABLES,
     async () => {
@@ -145,7 +158,7 @@ test.each<[string, string[], () => Promise<unknown>]>([
     },
   ],
 ])("of many rows, few are read by %s", async (_, tables, work) => {
-  const read = await rowsRead(service, TABLES, work);
+  const { read } = await counter.during(work);
   expect(read.players).toBeGreaterThan(0);
   expect(tables.filter((table) => read[table]! >= FEW).map((table) => `${table}: ${read[table]}`)).toEqual(
     [],

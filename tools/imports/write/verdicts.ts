@@ -169,8 +169,8 @@ function isLater({ sql }: Context, used: readonly MatchKey[], hasAliases: boolea
 }
 
 interface Lists {
+  /** The property has self-exclusions that name their person. */
   people: boolean;
-  addresses: boolean;
   /** Records of the property were merged. */
   aliases: boolean;
   /** Records of the property are deleted whose number is barred still. */
@@ -182,12 +182,10 @@ interface Lists {
 async function exclusionLists(context: Context): Promise<Lists> {
   const { sql, property } = context;
   const [lists] = await sql<Lists[]>`
-    select coalesce(bool_or(identity_hash is not null), false) as people,
-      coalesce(bool_or(address_hashes <> '{}'), false) as addresses,
+    select exists (select from self_exclusions x
+        where ${activeExclusion(property)} and x.identity_hash is not null) as people,
       exists (select from players d where d.property_id = ${property.id} and d.merged_into is not null) as aliases,
-      ${anyBar(context)} as bars, ${anyErased(context)} as erased
-    from self_exclusions
-    where property_id = ${property.id} and starts_at <= now() and (ends_at is null or ends_at > now())`;
+      ${anyBar(context)} as bars, ${anyErased(context)} as erased`;
   return lists!;
 }
 
@@ -205,13 +203,14 @@ function namesakes({ sql, property }: Context, hasAliases: boolean) {
     : living;
 }
 
-/** A self-exclusion of the person of row `r`. */
+/** A self-exclusion of the person of row `r`. Its addresses are among the suppressions. */
 function exclusions({ sql, property }: Context, lists: Lists) {
-  const active = sql`x.property_id = ${property.id} and x.starts_at <= now() and (x.ends_at is null or x.ends_at > now())`;
-  const people = sql`select x.id from self_exclusions x where ${active} and x.identity_hash = r.identity_hash`;
-  const addresses = sql`
+  if (!lists.people) return sql`select null::uuid as id`;
+  return sql`
     select x.id from self_exclusions x
-    where ${active} and x.address_hashes && array_remove(array[r.email_hash, r.phone_hash], null)`;
-  const asked = [...(lists.people ? [people] : []), ...(lists.addresses ? [addresses] : [])];
-  return asked.length > 0 ? sql`${join(asked, " union all ")} limit 1` : sql`select null::uuid as id`;
+    where ${activeExclusion(property)} and x.identity_hash = r.identity_hash limit 1`;
 }
+
+/** Over `self_exclusions x`. */
+const activeExclusion = ({ id }: Context["property"]) =>
+  part`x.property_id = ${id} and x.starts_at <= now() and (x.ends_at is null or x.ends_at > now())`;

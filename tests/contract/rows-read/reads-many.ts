@@ -1,0 +1,57 @@
+/** Operations and jobs that read many rows by their nature, and the tables: by reason. */
+export const READS_MANY: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  "It counts, previews or plans for an audience or a segment, and everybody may be in it": {
+    create_segment: ["players"],
+    preflight_campaign: ["campaign_sends", "dnc_entries", "players", "self_exclusions", "suppressions"],
+    publish_journey: [
+      "dnc_entries",
+      "journey_enrollments",
+      "player_events",
+      "players",
+      "self_exclusions",
+      "suppressions",
+    ],
+    refresh_segment: ["players"],
+    schedule_campaign: ["campaign_sends", "dnc_entries", "players", "self_exclusions", "suppressions"],
+    segment_preview: ["players"],
+    segment_reach: ["campaign_sends", "dnc_entries", "players", "self_exclusions", "suppressions"],
+    send_campaign: ["campaign_sends", "dnc_entries", "players", "self_exclusions", "suppressions"],
+    send_sms_campaign: ["dnc_entries", "players", "self_exclusions", "suppressions"],
+    simulate_journey: [
+      ...["campaign_sends", "dnc_entries", "journey_enrollments", "player_events", "players"],
+      ...["segment_members", "self_exclusions", "suppressions"],
+    ],
+    update_segment: ["players"],
+    validate_journey: ["dnc_entries", "player_events", "players", "self_exclusions", "suppressions"],
+  },
+  "It counts the people of one campaign, journey or game, and everybody may be in it": {
+    archive_journey: ["campaign_sends", "journey_enrollments"],
+    draw_journey: ["journey_enrollments"],
+    game_report: ["game_plays"],
+    journey_report: ["journey_enrollments"],
+    refresh_campaign_stats: ["campaign_clicks", "campaign_sends", "inbox_messages", "players"],
+    verify_journey: ["journey_enrollments"],
+  },
+  "It shows exact counts of the property's records": {
+    list_compliance_controls: ["consent_records", "dnc_entries", "self_exclusions", "suppressions"],
+  },
+  "It looks for a person in texts that others wrote, for namesakes, and for hashes in arrays, which have no index below row-level security":
+    {
+      data_deletion: [
+        ...["audit_logs", "idempotency_records", "import_errors", "outbox", "players", "privacy_requests"],
+        ...["proposals", "self_exclusions", "upload_chunks", "webhook_deliveries"],
+      ],
+      data_export: ["audit_logs", "import_errors", "outbox", "players", "proposals", "self_exclusions"],
+    },
+  "It takes a value from every player": {
+    delete_custom_field: ["players"],
+  },
+  "It checks every row, or gives all of them": {
+    export_import_errors: ["import_errors"],
+    list_users: ["users"],
+    verify_platform_ledger: ["system_audit_logs"],
+  },
+  "Half of the rows are due at each run": {
+    forget_expired: ["rate_windows"],
+  },
+};
