@@ -147,7 +147,7 @@ function columnValue(
   if (model[column] === null || column === "property_id") return `m."${column}"`;
   if (type === "bytea") return `sha256(('${column}' || n)::bytea)`;
   if (type === "bytea[]") return `array[sha256(('${column}' || n)::bytea)]`;
-  if (column === "expires_at") return "now() + interval '30 days'";
+  if (column === "expires_at" || column === "wake_at") return "now() + interval '30 days'";
   if (column === "birth_date") return "date '1930-01-01' + n";
   if (/^(?:first|last)_name$/.test(column)) return `'Many' || n`;
   if (/^(?:email|recipient)$/.test(column)) return "'many' || n || '@example.com'";

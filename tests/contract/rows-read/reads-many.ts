@@ -25,6 +25,7 @@ export const READS_MANY: Readonly<Record<string, Readonly<Record<string, readonl
     validate_journey: ["dnc_entries", "player_events", "players", "self_exclusions", "suppressions"],
   },
   "It counts the people of one campaign, journey or game, and everybody may be in it": {
+    deliver_campaign: ["campaign_sends"],
     archive_journey: ["campaign_sends", "journey_enrollments"],
     draw_journey: ["journey_enrollments"],
     game_report: ["game_plays"],
@@ -51,7 +52,8 @@ export const READS_MANY: Readonly<Record<string, Readonly<Record<string, readonl
     list_users: ["users"],
     verify_platform_ledger: ["system_audit_logs"],
   },
-  "Half of the rows are due at each run": {
+  "The rows are due at this run: half of the windows, and the ledgers' rows of a minute ago": {
     forget_expired: ["rate_windows"],
+    seal_ledgers: ["audit_logs", "consent_records"],
   },
 };
