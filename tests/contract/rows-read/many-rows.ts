@@ -42,6 +42,7 @@ const NAMED: Readonly<Record<string, string>> = {
 
 /** Nothing is left to be done about these rows. */
 const DONE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  campaign_sends: { status: "sent" },
   import_errors: { code: "type_mismatch" },
   proposals: { status: "refused" },
   voice_calls: { status: "ended" },
