@@ -101,6 +101,7 @@ test("a list is filtered by the operator's number of a player, and by a name, wh
     { "player_id.eq": "H20002" },
     { "player_id.in": ["H20002"] },
     { player_id: `eq.${ids.player}` },
+    { "player_id.in": `(${ids.player},${ids.segment})` },
   ]) {
     expect(await rows("list_consent_records", filter), JSON.stringify(filter)).toHaveLength(1);
   }
