@@ -10,7 +10,7 @@ import type { Operation } from "#runtime/operation/operation.ts";
 import { RECORDS } from "#runtime/operation/record-words.ts";
 import { words } from "#runtime/operation/rows.ts";
 import type { Table } from "#runtime/operation/table.ts";
-import { resolveProperty } from "./access.ts";
+import { checkReads, resolveProperty } from "./access.ts";
 import type { Service } from "./service.ts";
 
 /** Finds the ids of the records of a table whose column has the value: two at the most are of use. */
@@ -77,6 +77,7 @@ export function namesIn(
   const folded = foldCasing(operation, input);
   return resolveNames(operation, tables, folded, async (table, column, value, isDeleted) => {
     const property = await resolveProperty(directory, operation, call, [folded]);
+    checkReads(call.actor, property.id);
     const readable = {
       ...readableOf(table),
       ...(isDeleted && { visible: "deleted_at is not null" }),
