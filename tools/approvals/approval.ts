@@ -53,7 +53,7 @@ export function printsOf(approvable: Partial<Approvable>): Prints {
 }
 
 /** The key of a segment among the fields of an audience. */
-export const segmentKey = (id: string) => `segment ${id}`;
+const segmentKey = (id: string) => `segment ${id}`;
 
 /** The key of an audience whose rules name a record that is gone, or go too deep: nobody is in it. */
 const UNREADABLE = "references";
