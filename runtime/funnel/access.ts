@@ -71,7 +71,7 @@ export function scopesIn(actor: Actor, propertyId: string): readonly Scope[] {
   return role === "analyst" ? ["read"] : ["read", "write"];
 }
 
-/** Refuses a change of records that a filter finds to an actor who may not read them: it answers them. */
+/** Refuses a change of records that a filter, a key or a name finds to an actor who may not read: it answers them. */
 export function checkReads(actor: Actor, propertyId: string): void {
   if (!scopesIn(actor, propertyId).includes("read")) throw scopeFault({ scope: "read" });
 }

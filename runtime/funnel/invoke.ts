@@ -74,7 +74,7 @@ async function perform(
   const property = needsProperty(operation)
     ? await resolveProperty(service.directory, operation, asked, given)
     : null;
-  if (options.choose && property) checkReads(asked.actor, property.id);
+  if ((options.choose || operation.merges === "all") && property) checkReads(asked.actor, property.id);
   const call = withMasking(asked, property);
   if (call.masked) refusePastMasking(operation, given);
   const outcome = await performIn(property, service, operation, call, given, options);

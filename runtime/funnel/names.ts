@@ -10,7 +10,7 @@ import type { Operation } from "#runtime/operation/operation.ts";
 import { RECORDS } from "#runtime/operation/record-words.ts";
 import { words } from "#runtime/operation/rows.ts";
 import type { Table } from "#runtime/operation/table.ts";
-import { resolveProperty } from "./access.ts";
+import { checkReads, resolveProperty } from "./access.ts";
 import type { Service } from "./service.ts";
 
 /** Finds the ids of the records of a table whose column has the value: two at the most are of use. */
@@ -49,7 +49,7 @@ export async function resolveNames(
     const found: Record<string, unknown> = { ...value };
     for (const [field, inner] of Object.entries(value)) {
       const where = path === "" ? field : `${path}.${field}`;
-      const filter = path === "filters" ? filteredBy(operation, field) : undefined;
+      const filter = path === "filters" ? filteredBy(operation, field, inner) : undefined;
       const own = filter ? [filter.schema] : schemas.flatMap((schema) => fieldOf(schema, field));
       const named = own.some(takesIds) ? namedBy(operation, filter?.column ?? where, known, own) : undefined;
       if (!named) found[field] = await walk(inner, own, where);
@@ -77,6 +77,7 @@ export function namesIn(
   const folded = foldCasing(operation, input);
   return resolveNames(operation, tables, folded, async (table, column, value, isDeleted) => {
     const property = await resolveProperty(directory, operation, call, [folded]);
+    checkReads(call.actor, property.id);
     const readable = {
       ...readableOf(table),
       ...(isDeleted && { visible: "deleted_at is not null" }),
@@ -121,9 +122,13 @@ function tableOf(
   return tables.find(({ noun }) => new RegExp(`(^|[._])${noun}_ids?$`).test(snake));
 }
 
-/** The column whose whole values a list's filter names. */
-function filteredBy({ crud }: Operation, filter: string): { column: string; schema: z.ZodType } | undefined {
-  if (crud?.verb !== "list") return undefined;
+/** The column whose whole values a list's filter names. A text for `in` is a list in the query's own notation. */
+function filteredBy(
+  { crud }: Operation,
+  filter: string,
+  value: unknown,
+): { column: string; schema: z.ZodType } | undefined {
+  if (crud?.verb !== "list" || (filter.endsWith(".in") && !Array.isArray(value))) return undefined;
   const [, column = ""] = /^(\w+)\.(?:not\.)?(?:eq|neq|in)$/.exec(filter) ?? [];
   const columns = columnsOf(crud.table);
   return Object.hasOwn(columns, column) ? { column, schema: columns[column]!.schema } : undefined;

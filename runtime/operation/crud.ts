@@ -123,8 +123,8 @@ function updateOperation(table: Table): Operation {
 }
 
 /**
- * Whether the record has all these values already: then it stays as it is, and nobody hears of it. What follows from them
- * alone, and is answered to nobody, is not compared.
+ * Whether the record has all these values already: then it stays as it is, and nobody hears of it. The next version is
+ * not compared, and neither is what follows from the values alone and is answered to nobody.
  */
 function changesNothing({ input, current }: Change, { version: _, ...values }: Values): boolean {
   return Object.entries(values).every(([name, value]) => {

@@ -64,8 +64,8 @@ export interface Operation {
   /** It decides on proposed calls, which it finds by their names. The catalog adds this. */
   readonly others?: (name: string) => Operation | undefined;
   readonly decides: boolean;
-  /** An upsert: only its records say which operation runs. */
-  readonly merges?: true;
+  /** An upsert: only its records say which operation runs. It answers all records, or the new ones. */
+  readonly merges?: "all" | "new";
   /** Personal data leaves the service by this operation: the audit log records it, although it changes nothing. */
   readonly recorded: boolean;
   /** Over REST `?format=zip` answers the result as a ZIP file of this name, with a JSON file for each of its parts. */
@@ -133,7 +133,7 @@ interface ToolDefinition<I extends Shape, O extends z.ZodType> {
   shapesMessages?: boolean;
   movesPlayers?: boolean;
   decides?: boolean;
-  merges?: true;
+  merges?: "all" | "new";
   confirmedBy?: string;
   recorded?: boolean;
   zipped?: string;

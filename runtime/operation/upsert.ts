@@ -30,7 +30,7 @@ export function upsertOperation(create: Operation, update: Operation, merging: M
   }
   const operation = tool({
     ...create,
-    merges: true,
+    merges: merging.ignore ? "new" : "all",
     property: null,
     input: {},
     output: z.unknown(),

@@ -53,7 +53,13 @@ export function printsOf(approvable: Partial<Approvable>): Prints {
 }
 
 /** The key of a segment among the fields of an audience. */
-export const segmentKey = (id: string) => `segment ${id}`;
+const segmentKey = (id: string) => `segment ${id}`;
+
+/** The key of an audience whose rules name a record that is gone, or go too deep: nobody is in it. */
+const UNREADABLE = "references";
+
+/** The keys of approved audiences in which a change of these segments can show. Unreadable rules may name any. */
+export const segmentKeys = (ids: readonly string[]) => [...ids.map(segmentKey), UNREADABLE];
 
 /** The rules of all segments that an audience refers to, by whatever way, as its fields. */
 export async function segmentFields(referred: Promise<Pick<Referred, "segments">>): Promise<Fields> {
@@ -68,7 +74,7 @@ export async function segmentFields(referred: Promise<Pick<Referred, "segments">
   } catch (error) {
     const fault = toFault(error);
     if (fault.status >= 500) throw error;
-    return { references: { words: "a record that the audience's rules name", value: fault.message } };
+    return { [UNREADABLE]: { words: "a record that the audience's rules name", value: fault.message } };
   }
 }
 

@@ -28,8 +28,8 @@ export default tool({
     play: PlayView,
     redemption_code: z
       .string()
-      .nullable()
-      .describe("Null while it needs a tax form, and where data is masked"),
+      .nullish()
+      .describe("Null while it needs a tax form, and where data is masked. A replay does not have it"),
   }),
   secrets: ["redemption_code"],
   faults: ["not_found", "not_eligible", "conflict"],

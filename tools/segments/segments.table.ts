@@ -1,8 +1,9 @@
+import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { afterChange, readable, timestamp, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { type Change, type RowOf, table, type Values } from "#runtime/operation/table.ts";
+import { type Change, type NextOf, type RowOf, table, type Values } from "#runtime/operation/table.ts";
 import refreshSegment, { forgetMembers } from "./refresh-segment.job.ts";
 import { Condition, Group } from "./rules/compile.ts";
 import { audienceOf } from "./rules/references.ts";
@@ -80,8 +81,15 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
   if (next.type === "static" && next.conditions.length + next.groups.length > 0) {
     throw invalid("conditions", "belong to dynamic segments; a static one has members");
   }
-  const values = { ...input, state: "computing" };
+  const values = isCounted(current, next) ? input : { ...input, state: "computing" };
   return verb === "update" ? { ...values, version: current.version + 1 } : values;
+}
+
+const RULES = ["type", "logic", "conditions", "groups", "exclude_segment_ids"] as const;
+
+/** Whether the count of a segment stays good: its rules stay as they are. */
+function isCounted(current: RowOf<typeof columns> | null, next: NextOf<typeof columns>): boolean {
+  return current?.state === "ready" && RULES.every((name) => isDeepStrictEqual(next[name], current[name]));
 }
 
 /**

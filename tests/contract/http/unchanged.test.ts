@@ -49,6 +49,27 @@ test("a change that changes nothing leaves the record as it is, and no event tel
   expect(await told()).toEqual([...before, "player.updated", "player.tier_changed"].toSorted());
 });
 
+test("a counted segment stays as it is too, and another name needs no other count", async () => {
+  const rules = { conditions: [{ field: "tier", operator: "eq", value: "Gold" }] };
+  const { id } = await scenario.call("create_segment", { name: "Counted", ...rules });
+  await scenario.query(
+    (sql) => sql`
+    update segments set state = 'ready' where property_id = ${scenario.id} and id = ${id}`,
+  );
+  const segment = await scenario.call("get_segment", { id });
+  for (const same of [{}, { name: "Counted" }, rules, segment]) {
+    expect((await patch(`segments/${id}`, same)).body, JSON.stringify(same)).toEqual(segment);
+  }
+  expect((await patch(`segments/${id}`, { name: "Renamed" })).body).toMatchObject({
+    version: 2,
+    state: "ready",
+  });
+  expect((await patch(`segments/${id}`, { logic: "or" })).body).toMatchObject({
+    version: 3,
+    state: "computing",
+  });
+});
+
 test("a change that changes nothing is still refused for a record that is another one by now", async () => {
   const { id } = await scenario.call("create_campaign", { name: "Stale", subject: "Hi" });
   await patch(`campaigns/${id}`, { subject: "Ho" });
@@ -71,6 +92,13 @@ test("a key of the scope write alone reads no records by a filter, by whatever c
     });
     expect([status, body.error], `${method} ${path}`).toEqual([403, "insufficient_scope"]);
     expect(body.details[0].message).toContain("lacks the scope read");
+  }
+  for (const body of [{ player_id: "S-1" }, [{ player_id: "S-1" }]]) {
+    const merged = { ...write, Prefer: "resolution=merge-duplicates" };
+    const { status } = await service.post("/api/players", body, merged);
+    expect(status, JSON.stringify(body)).toBe(403);
+    const ignored = { ...write, Prefer: "resolution=ignore-duplicates" };
+    expect((await service.post("/api/players", body, ignored)).body).toEqual([]);
   }
   // The specification answers the record of a change by its id.
   expect((await patch(`players/${player}`, { tier: "Gold" }, write)).body).toMatchObject({ tier: "Gold" });

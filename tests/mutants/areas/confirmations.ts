@@ -60,6 +60,7 @@ export const confirmations: Area = {
       ['if (approved === null) return ["nobody has approved it"];', "if (approved === null) return [];"],
       ["before[name]?.hash === fields[name]?.hash ? []", "true ? []"],
       ["[...new Set([...Object.keys(before), ...Object.keys(fields)])]", "Object.keys(fields)"],
+      ["[...ids.map(segmentKey), UNREADABLE]", "ids.map(segmentKey)"],
     ],
     "tools/campaigns/approval/approve.ts": [
       ["if (changes.length === 0) return false;", "return false;"],

@@ -83,6 +83,29 @@ test("a confirmation of other players is not good for what the game's segments h
   expect(again).toMatchObject({ confirmation_required: true });
 });
 
+test("an agent is asked about the rules of a game again where nobody could read them for a while", async () => {
+  const { agent, ...here } = await place();
+  const last = await here.call("create_segment", { name: "Last", ...rules("Gold") });
+  const within = (id: string) => ({ conditions: [{ field: `segment.${id}`, operator: "in_segment" }] });
+  const before = async (id: string, count: number): Promise<string> => {
+    if (count === 0) return id;
+    const { id: next } = await here.call("create_segment", { name: `Before ${count} ${id}`, ...within(id) });
+    return before(next, count - 1);
+  };
+  const segment_id = await before(last.id, 5);
+  const game = await here.game(HALF, { segment_id, name: "Wheel" });
+  const { id: other } = await here.call("create_segment", { name: "Other", ...rules("Gold") });
+  // A program makes it deeper than segments may be.
+  await here.call("update_segment", { id: last.id, ...within(await before(other, 4)) });
+  const player = await here.player({ tier: "Silver" });
+  const change = { id: last.id, ...rules("Silver") };
+  const { message, confirm_token } = await agent("update_segment", change);
+  expect(message).toContain('This changes who may play the game "Wheel", which is active');
+  expect(message).toContain("1 players are in its segment then.");
+  await agent("update_segment", { ...change, confirm_token });
+  expect(await here.check(game, player)).toMatchObject({ allowed: true });
+});
+
 test("an agent is asked about a list of those who may play, by whatever way it changes it", async () => {
   const { agent, ...here } = await place();
   const { id: segment_id } = await here.call("create_segment", { name: "Invited", type: "static" });

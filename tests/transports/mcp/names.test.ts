@@ -14,11 +14,11 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-async function tool(name: string, input: object) {
+async function tool(name: string, input: object, headers: Record<string, string> = {}) {
   const { body } = await service.post(
     "/api/mcp",
     { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: input } },
-    { accept: "application/json, text/event-stream" },
+    { accept: "application/json, text/event-stream", ...headers },
   );
   const { isError = false, structuredContent: data, content } = body.result;
   return { isError, data, text: content[0].text as string };
@@ -101,6 +101,7 @@ test("a list is filtered by the operator's number of a player, and by a name, wh
     { "player_id.eq": "H20002" },
     { "player_id.in": ["H20002"] },
     { player_id: `eq.${ids.player}` },
+    { "player_id.in": `(${ids.player},${ids.segment})` },
   ]) {
     expect(await rows("list_consent_records", filter), JSON.stringify(filter)).toHaveLength(1);
   }
@@ -123,6 +124,18 @@ test("a refused credential is told in words, and its code once", async () => {
   const { text, data } = await tool("create_api_key", { name: "mine", property_id: service.tenant.id });
   expect(data.code).toBe("invalid_credential");
   expect(text).toMatch(/^invalid_credential: credential is an API key, and this is for a signed-in user/);
+});
+
+test("a key of the scope write alone finds nobody by a number: the answer would be the record", async () => {
+  const { api_key } = await service.call("create_api_key", {
+    property_id: service.tenant.id,
+    name: "write",
+    scopes: ["write"],
+  });
+  const change = (id: string) => tool("update_player", { id }, { "X-Api-Key": api_key });
+  expect((await change("H20002")).data).toMatchObject({ code: "insufficient_scope" });
+  expect((await change("H99999")).data).toMatchObject({ code: "insufficient_scope" });
+  expect((await change(ids.player!)).data).toMatchObject({ id: ids.player });
 });
 
 test("over REST the id stands, by any of its names", async () => {

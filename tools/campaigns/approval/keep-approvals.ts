@@ -1,5 +1,5 @@
 import type { Context } from "#runtime/operation/context.ts";
-import { changesSince, segmentKey } from "#tools/approvals/approval.ts";
+import { changesSince, segmentKeys } from "#tools/approvals/approval.ts";
 import { type Campaign, findCampaign } from "#tools/campaigns/campaign/campaign.ts";
 import { approving, askAbout, presentState } from "./approve.ts";
 import { CARRIER, campaignPrints, templateKey } from "./prints.ts";
@@ -25,7 +25,7 @@ async function approvedCampaigns({ sql, property }: Context, ids: string[]): Pro
       and status in ('scheduled', 'queued', 'sending', 'paused')
       and (${ids.length === 0}::boolean or id = any(${ids}::uuid[])
         or jsonb_exists_any(approved_state -> 'content', ${ids.map(templateKey)}::text[])
-        or jsonb_exists_any(approved_state -> 'audience', ${ids.map(segmentKey)}::text[])
+        or jsonb_exists_any(approved_state -> 'audience', ${segmentKeys(ids)}::text[])
         or channel in (
           select channel from message_providers where property_id = ${property.id} and id = any(${ids}::uuid[])))
     order by id`;

@@ -17,8 +17,8 @@ const MOST_NAMED = 5;
 
 /**
  * Asks before an agent's call makes players ones who get a campaign that was approved without them, and that has not
- * started, or before it changes a list that one was approved with, or a live game. The confirmation approves the joining players too.
- * Data of other callers are growth, which the approval bounds.
+ * started, or before it changes a list with which such a campaign, or a game that is played, was approved. The
+ * confirmation approves the joining players too. Data of other callers are growth, which the approval bounds.
  */
 export async function watchAudiences(
   context: Context,

@@ -2,7 +2,7 @@ import { canonicalHash } from "#runtime/funnel/audit.ts";
 import { storedNames } from "#runtime/operation/columns.ts";
 import { type Context, UNBOUNDED } from "#runtime/operation/context.ts";
 import { quoted } from "#runtime/visible-text.ts";
-import { approvalOf, changesSince, factsOf, segmentKey } from "#tools/approvals/approval.ts";
+import { approvalOf, changesSince, factsOf, segmentKeys } from "#tools/approvals/approval.ts";
 import { columns } from "#tools/games/game/columns.ts";
 import type { Game } from "#tools/games/game/game.ts";
 import { audienceOf } from "#tools/segments/rules/references.ts";
@@ -20,14 +20,13 @@ export async function keepPlayers(context: Context, ids: string[]): Promise<void
   }
 }
 
-/** The games that take plays, or will again, and were approved with one of these segments. */
+/** The games that take plays, or will again, and whose approved audience one of these segments can change. */
 async function playedGames({ sql, property }: Context, ids: string[]): Promise<Game[]> {
   if (ids.length === 0) return [];
   return sql<Game[]>`
     select ${storedNames(columns)} from games
     where property_id = ${property.id} and deleted_at is null and status in ('active', 'paused')
-      and (segment_id::text = any(${ids}::text[])
-        or jsonb_exists_any(approved_state -> 'audience', ${ids.map(segmentKey)}::text[]))
+      and jsonb_exists_any(approved_state -> 'audience', ${segmentKeys(ids)}::text[])
     order by id`;
 }
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { adHoc, type Fragment, sql } from "#db/sql.ts";
+import { transactionStart } from "#db/transaction-start.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { canonicalHash } from "#runtime/funnel/audit.ts";
 import type { Context } from "#runtime/operation/context.ts";
@@ -51,11 +52,11 @@ export default tool({
       throw invalid("playerIds", "or segmentId: give one of them");
     }
     const wayIn = await entryOf(context, journeyId);
-    const options = { entryKey, about };
+    const options = { entryKey, about, at: await transactionStart(context.sql) };
     const entries = playerIds
       ? await enrollIds(context, wayIn, { ...options, playerIds })
       : await enrollSegment(context, wayIn, { ...options, segmentId: segmentId! });
-    const people = countsPeople(context.call) ? await enteredNow(context, wayIn, entryKey) : null;
+    const people = countsPeople(context.call) ? await enteredAt(context, wayIn, options) : null;
     context.ask?.({
       state: canonicalHash({ ...wayIn, ...entries, people }).toString("hex"),
       sentences: () => [
@@ -75,26 +76,29 @@ export default tool({
 });
 
 /** The hash of the players whom this transaction has let in: others would be as many. */
-async function enteredNow(
+async function enteredAt(
   { sql: transaction, property }: Context,
   { journeyId }: WayIn,
-  entryKey: string,
+  { entryKey, at }: Options,
 ): Promise<string> {
   const [row] = await transaction<[{ hash: string }]>`
     select ${hashOfPlayers} as hash from journey_enrollments
-    where property_id = ${property.id} and journey_id = ${journeyId} and entry_key = ${entryKey} and entered_at = now()`;
+    where property_id = ${property.id} and journey_id = ${journeyId} and entry_key = ${entryKey}
+      and entered_at = ${at}::timestamptz`;
   return row.hash;
 }
 
 interface Options {
   entryKey: string;
   about: object;
+  /** The time of the entry. */
+  at: string;
 }
 
 async function enrollIds(
   context: Context,
   wayIn: WayIn,
-  { playerIds, entryKey, about }: Options & { playerIds: string[] },
+  { playerIds, ...options }: Options & { playerIds: string[] },
 ): Promise<Entries> {
   const ids = [...new Set(playerIds)];
   const found = await context.sql<{ id: string }[]>`
@@ -106,7 +110,7 @@ async function enrollIds(
     const more = missing.length > 1 ? ` (and ${missing.length - 1} more)` : "";
     throw new Fault("not_found", { message: `No player ${missing[0]} in this property${more}.` });
   }
-  return enroll(context, entrants(wayIn, sql`select unnest(${ids}::uuid[]) as id`, { entryKey, about }));
+  return enroll(context, entrants(wayIn, sql`select unnest(${ids}::uuid[]) as id`, options), options.at);
 }
 
 async function enrollSegment(
@@ -116,7 +120,7 @@ async function enrollSegment(
 ): Promise<Entries> {
   const audience = await audienceOf(context.sql, context.property.id, segmentId);
   const people = sql`select p.id from players p where p.property_id = ${context.property.id}::uuid and ${audience}`;
-  return enroll(context, adHoc(entrants(wayIn, people, options)));
+  return enroll(context, adHoc(entrants(wayIn, people, options)), options.at);
 }
 
 function entrants(
