@@ -21,6 +21,7 @@ export interface SeenParts {
 /** An open element. */
 interface Element {
   isGone: boolean;
+  isTiny: boolean;
   /** It has no words for people. */
   isMute: boolean;
   isDrawing: boolean;
@@ -35,12 +36,15 @@ const CHUNK = 4_000;
 
 const PAGE: Element = {
   isGone: false,
+  isTiny: false,
   isMute: false,
   isDrawing: false,
   color: "000000",
   background: "ffffff",
 };
 const MUTE = /^(?:style|script|title|template)$/;
+/** Outlook reads its settings there. */
+const OUTLOOK_MUTE = /^(?:style|script|title|template|xml)$/;
 /** In these, an element of HTML ends a style or a title, and is seen. */
 const DRAWING = /^(?:svg|math)$/;
 const OUTLOOK = /^\[if [^\]]*\]>(.*)<!\[endif\]\s*$/is;
@@ -51,18 +55,18 @@ const OUTLOOK = /^\[if [^\]]*\]>(.*)<!\[endif\]\s*$/is;
  */
 export function seenParts(html: string): SeenParts {
   const parts = partsOf(html);
-  return { ...parts, outlook: partsOf(parts.outlook).whole };
+  return { ...parts, outlook: partsOf(parts.outlook, OUTLOOK_MUTE).whole };
 }
 
-function partsOf(html: string): SeenParts {
+function partsOf(html: string, mute = MUTE): SeenParts {
   const sheets = readSheets(sheetsIn(html));
   const parts: SeenParts = { whole: "", seen: "", preview: "", hidden: "", outlook: "", added: sheets.added };
   const open: Element[] = [PAGE];
   let begun = false;
   const take = (markup: string, isWord = false) => {
-    const { isGone, isMute, color, background } = open.at(-1)!;
+    const { isGone, isTiny, isMute, color, background } = open.at(-1)!;
     if (isMute) return;
-    const isSeen = !isGone && color !== background;
+    const isSeen = !isGone && !isTiny && color !== background;
     begun ||= isWord && isSeen;
     parts.whole += markup;
     parts[isSeen ? "seen" : begun ? "hidden" : "preview"] += markup;
@@ -70,7 +74,9 @@ function partsOf(html: string): SeenParts {
   const parser = new Parser(
     {
       onopentag: (name, attributes) => {
-        open.push(elementOf(name, attributes, open.at(-1)!, sheets));
+        const around = open.at(-1)!;
+        const element = elementOf(name, attributes, around, sheets);
+        open.push({ ...element, isMute: around.isMute || (mute.test(name) && !around.isDrawing) });
         take(opening(nameOf(name), attributes), name === "img" || name === "input");
       },
       ontext: (text) => take(escaped(text), text.trim() !== ""),
@@ -122,11 +128,11 @@ function elementOf(
   attributes: Record<string, string>,
   around: Element,
   sheets: Sheets,
-): Element {
-  const { isHiding, color, background } = effectOn(name, attributes, sheets);
+): Omit<Element, "isMute"> {
+  const { isHiding, isTiny, color, background } = effectOn(name, attributes, sheets);
   return {
     isGone: around.isGone || isHiding,
-    isMute: around.isMute || (MUTE.test(name) && !around.isDrawing),
+    isTiny: isTiny ?? around.isTiny,
     isDrawing: around.isDrawing || DRAWING.test(name),
     color: color ?? around.color,
     background: background ?? around.background,

@@ -3,6 +3,8 @@ import postcss from "postcss";
 /** What styles do to the words of an element. */
 export interface Effect {
   isHiding: boolean;
+  /** Whether nobody reads its size. An element within may have another. */
+  isTiny?: boolean;
   /** As six hexadecimal digits where it can be read, and as it is written elsewhere. */
   color?: string;
   background?: string;
@@ -28,7 +30,7 @@ export function readSheets(css: string): Sheets {
   root.walkRules((rule) => {
     const { isHiding, ...tones } = effectOf(rule);
     const isAlways = rule.parent === root && !DARK.test(rule.selector);
-    const effect = isAlways ? { isHiding, ...tones } : { isHiding };
+    const effect = isAlways ? { isHiding, ...tones } : { isHiding: isHiding || tones.isTiny === true };
     const lasts = rule.selectors.map(lastPart).filter((last) => !STATE.test(last));
     if (lasts.some((last) => BESIDE.test(last))) added.push(...contentOf(rule));
     for (const last of lasts) {
@@ -143,8 +145,6 @@ const HIDING: Readonly<Record<string, RegExp>> = {
   display: /^none\b/,
   visibility: /^(?:hidden|collapse)\b/,
   opacity: new RegExp(`^(?:${NOTHING}|[0-4]%)(?![\\d.%])`),
-  "font-size": new RegExp(`^${SMALL}(?![\\w.%])`),
-  font: new RegExp(`(?:^|\\s)${SMALL}[\\s/]`),
   color: new RegExp(`^(?:transparent|#(?:[0-9a-f]{3}0|[0-9a-f]{6}0[0-9a-f])$|${ALPHA})`),
   "text-indent": /^-\d{3,}/,
   "letter-spacing": /^-(?:[3-9]|\d\d|(?:1|0?\.[5-9])[\d.]*r?em)/,
@@ -168,14 +168,20 @@ function effectOf(rule: postcss.Rule): Effect {
     /hidden|clip/.test(all.get("overflow") ?? "") &&
     SIZES.some((name) => NO_SIZE.test(all.get(name) ?? "auto"));
   const isHiding = isCut || [...all].some(([name, value]) => HIDING[name]?.test(value));
+  const size = all.get("font-size") ?? all.get("font");
   const color = all.get("color");
   const background = all.get("background-color") ?? all.get("background");
   return {
     isHiding,
+    ...(size !== undefined && !RELATIVE.test(size) && { isTiny: TINY.test(size) }),
     ...(color !== undefined && !AROUND.test(color) && { color: tone(color) }),
     ...(background !== undefined && !AROUND.test(background) && { background: tone(background) }),
   };
 }
+
+/** A size, also within a value of `font`. */
+const TINY = new RegExp(`(?:^|\\s)${SMALL}(?:$|[\\s/])`);
+const RELATIVE = /(?:^|\s)(?:0*[1-9][\d.]*|0*\.0*[1-9]\d*)(?:em|%)|^(?:inherit|unset|larger|smaller)/;
 
 /** Values that leave the color of the element around. */
 const AROUND = /^(?:inherit|unset|revert|currentcolor|transparent|none)\b/;

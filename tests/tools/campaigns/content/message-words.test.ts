@@ -1,5 +1,10 @@
+import { createRequire } from "node:module";
 import { expect, test } from "vitest";
 import { bodyWords } from "#tools/campaigns/content/message-words.ts";
+import { createTemplates } from "#transports/start/demo/templates.ts";
+
+// The package has no types.
+const mjml: (source: string) => Promise<{ html: string }> = createRequire(import.meta.url)("mjml");
 
 test("a message's words name each picture that it loads, however it is written", () => {
   const html = [
@@ -52,6 +57,7 @@ test.each([
   ['<p style="color:rgba(0, 0, 0, 0)">no</p>'],
   ['<p style="background:transparent;color:#fff">no</p>'],
   ['<p style="font:0/0 a">no</p>'],
+  ['<div style="font-size:0"><b style="font-size:120%">no</b></div>'],
   ['<p style="max-height:0;overflow:hidden">no</p>'],
   ['<p style="position:absolute;left:-9999px">no</p>'],
   ['<p style="text-indent:-999px">no</p>'],
@@ -81,6 +87,8 @@ test.each([
   ['<p style="font-size:20px;opacity:0.9;margin-left:-4px;height:0;color:{{ tier }}">Play</p>'],
   ["<style>@media (prefers-color-scheme:dark){p{color:#fff}}</style><p>Play</p>"],
   ["<style>[data-ogsc] p{color:#fff}</style><p>Play</p>"],
+  ['<td style="font-size:0px"><div style="font:italic 16px/1.5 Arial">Play</div></td>'],
+  ["<!--[if mso]><xml><o:PixelsPerInch>96</o:PixelsPerInch></xml><![endif]--><p>Play</p>"],
   ['<p style="color:rgb(0, 0, 0);background:hsl(0, 0%, 100%)">Play</p>'],
   ['<p style="color:var(--a);background:var(--b)">Play</p>'],
   ['<p style="color:inherit;background:inherit;opacity:inherit">Play</p>'],
@@ -117,6 +125,23 @@ test("a text is shown unless the HTML shows its words too", () => {
 
 test("words that are hidden without any beside them are no preview line", () => {
   expect(bodyWords({ html: "<p hidden>no</p>" }, "Its text")).toEqual([`${HIDDEN}: "no"`]);
+});
+
+test("of the demo's templates every word but the preview line is seen", async () => {
+  const sources: string[] = [];
+  await createTemplates(async (_, input) => {
+    sources.push((input as { mjml: string }).mjml);
+    return {};
+  });
+  for (const source of sources) {
+    const words = bodyWords({ html: (await mjml(source)).html }, "Its text");
+    expect(words.map((one) => one.replace(/: ".*/s, ""))).toEqual([
+      "Its text",
+      `${HIDDEN}, before all others: its preview line`,
+      "Pictures and styles in it",
+    ]);
+  }
+  expect(sources).toHaveLength(3);
 });
 
 test("a preview line, Outlook's words and those of styles are shown as such", () => {
