@@ -7,6 +7,7 @@ import {
   WRITTEN,
   type WrittenSuppression,
 } from "#tools/compliance/suppression-events.ts";
+import { asPlayer } from "#tools/consent/player-grant.ts";
 import { revoke } from "#tools/consent/revoke.ts";
 
 const METHODS = ["one_click", "preference_page"] as const;
@@ -33,7 +34,8 @@ export default tool({
       ),
   }),
   faults: ["not_found"],
-  handler: unsubscribe,
+  handler: (context, input) =>
+    unsubscribe(input.method === "preference_page" ? asPlayer(context) : context, input),
 });
 
 interface UnsubscribedSend {

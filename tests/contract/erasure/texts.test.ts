@@ -2,7 +2,7 @@ import { randomBytes, randomInt, randomUUID } from "node:crypto";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { TRACES } from "#tools/privacy/traces/all.ts";
-import { SCRUBBED } from "#tools/privacy/traces/scrubbed-texts.ts";
+import { SCRUBBED, VERSIONED } from "#tools/privacy/traces/scrubbed-texts.ts";
 import {
   type Admin,
   type Column,
@@ -102,6 +102,13 @@ test("every text of a tenant's table is reached by an erasure, or is named with 
   expect(texts.map((one) => `${nameOf(one)} ${one.type}`)).toEqual(expect.arrayContaining(scrubbed));
 });
 
+test("an erasure counts a version of each record that has versions", () => {
+  const versioned = columns.flatMap(({ table, column }) =>
+    column === "version" && SCRUBBED[table] ? [table] : [],
+  );
+  expect(versioned).toEqual([...VERSIONED]);
+});
+
 const PERSON = {
   first_name: "Zyxabel",
   last_name: "Quorvendish",
@@ -117,6 +124,9 @@ const WRITTEN: [what: string, secret: string, player_id: string, where: ((one: C
   ["the dialed phone", "(702) 555-0123", "CARD-1", [isNote, isSetting]],
   ["the name", "Zyxabel Quorvendish", "CARD-1", [isNote]],
   ["the name in a list", "Quorvendish, Zyxabel", "CARD-1", [isNote]],
+  ["the name with more blanks", "Zyxabel  Quorvendish", "CARD-1", [isNote]],
+  ["the name in two lines", "zyxabel\nQUORVENDISH", "CARD-1", [isNote]],
+  ["the name in a list without a blank", "Quorvendish,Zyxabel", "CARD-1", [isNote]],
   ["a card number with letters", "KX-778812", "KX-778812", [isNote, isSetting, isSearched]],
   ["a card number", "44556677", "44556677", [isNote]],
   ["a word as an identifier", "winner", "winner", [isNote]],

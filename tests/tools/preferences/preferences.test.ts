@@ -101,6 +101,24 @@ describe("the unsubscribe link", () => {
   });
 });
 
+test("the ledger keeps the address of the person who presses the button, and none of a mail program's server", async () => {
+  await visit(unsubscribe, new URLSearchParams({ "List-Unsubscribe": "One-Click" }));
+  expect(await ledger()).toMatchObject([
+    { channel: "email", action: "revoked", collection_method: "one_click", ip_address: null },
+  ]);
+  await consent(player, "email");
+  const [, name, value] = /<button type="submit" name="(.*?)" value="(.*?)">/.exec(
+    (await visit(unsubscribe)).html,
+  )!;
+  await visit(unsubscribe, new URLSearchParams({ [name!]: value! }));
+  expect((await ledger()).at(-1)).toMatchObject({
+    action: "revoked",
+    collection_method: "preference_page",
+    actor_type: "player",
+    ip_address: expect.stringMatching(/127\.0\.0\.1$/),
+  });
+});
+
 describe("a link that is sent again and again", () => {
   const written = () =>
     scenario.query(

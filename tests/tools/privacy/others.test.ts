@@ -326,6 +326,38 @@ test("an erasure leaves what settings mean for others, and names them", async ()
   );
 });
 
+test("a setting that was read before an erasure is not sent back over it", async () => {
+  const scenario = await newProperty();
+  const person = await scenario.player({ player_id: "KX-1", email: "grand@x.com" });
+  const conditions = [{ field: "email", operator: "neq", value: "grand@x.com" }];
+  const read = await scenario.call("create_segment", { name: "Rest", conditions });
+  await scenario.erase(person);
+  const { id, version } = read;
+  const sent = [
+    { id, conditions, version },
+    { id, conditions, updated_at: read.updated_at },
+  ];
+  for (const input of sent) {
+    await expect(scenario.call("update_segment", input)).rejects.toThrow(
+      /was changed since|is now at version/,
+    );
+  }
+  expect(JSON.stringify(await scenario.call("get_segment", { id }))).not.toContain("grand@x.com");
+});
+
+test("a record keeps a name without the person, though another record has it too", async () => {
+  const scenario = await newProperty();
+  const person = await scenario.player({ player_id: "KX-1", email: "grand@x.com" });
+  for (const description of ["Rest", "grand@x.com asked"]) {
+    const { id } = await scenario.call("create_segment", { name: "Rest", description, type: "static" });
+    if (description === "Rest") await scenario.call("delete_segment", { id });
+  }
+  await scenario.erase(person);
+  expect(await scenario.rows(sql`select name, description from segments where deleted_at is null`)).toEqual([
+    { name: "Rest", description: "erased asked" },
+  ]);
+});
+
 test("the audit log loses a former note about the person, and keeps a former setting", async () => {
   const scenario = await newProperty();
   const person = { first_name: "Grand", last_name: "Prize", phone: "+17025550199", player_id: "100000" };

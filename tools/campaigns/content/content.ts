@@ -127,9 +127,9 @@ interface Flaw {
 const META = new RegExp(String.raw`\bhttp-equiv${VALUE}`, "gi");
 const IN_TEXT = /http:\/\/\S*/i;
 
-/** Elements that load a page of their own, move all links, or run code. */
+/** Elements that load a page of their own, move all links, run code, or make text of all that follows. */
 const ELEMENTS =
-  /<\s*\/?(iframe|frame|frameset|fencedframe|portal|object|embed|applet|base|script|animate|set)(?![\w-])/i;
+  /<\s*\/?(iframe|frame|frameset|fencedframe|portal|object|embed|applet|base|script|animate|set|noembed|noframes|plaintext)(?![\w-])/i;
 const HANDLER = /<[a-z](?:"[^"]*"|'[^']*'|[^'"<>])*?[\s"'/](on[a-z]+)\s*=/i;
 
 const FINE = {

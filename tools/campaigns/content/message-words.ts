@@ -2,7 +2,7 @@ import { fieldWords } from "#runtime/operation/record-words.ts";
 import { quoted, visible } from "#runtime/visible-text.ts";
 import { plainText } from "#tools/templates/rendering/plain-text.ts";
 import { addressesOf } from "./addresses.ts";
-import { seenParts } from "./seen-parts.ts";
+import { type SeenParts, seenParts } from "./seen-parts.ts";
 
 /** A person who decides reads no more of one message. */
 const MOST_CHARACTERS = 1_000;
@@ -22,27 +22,28 @@ export interface MessageParts {
 
 /** The words of a message's bodies for a person's consent, begun by `named`: those of the HTML are what most read. */
 export function bodyWords({ preheader, html, text, inbox }: MessageParts, named: string): string[] {
-  const read = html ? htmlWords(html, named) : [];
+  const parts = html ? seenParts(html) : null;
   // A text that is made of the HTML lacks the frame around it.
-  const beside = text && !(html && plainText(html).includes(text)) ? text : null;
+  const beside = text && !(parts && plainText(parts.whole).includes(text)) ? text : null;
   return [
-    ...(preheader ? [`${PREVIEW}: ${quoted(preheader, MOST_CHARACTERS)}`] : []),
-    ...read,
+    ...(preheader ? [`Its preview line: ${quoted(preheader, MOST_CHARACTERS)}`] : []),
+    ...(parts ? partWords(parts, named) : []),
     ...(beside ? [`${named}${html ? " without HTML" : ""}: ${quoted(beside, MOST_CHARACTERS)}`] : []),
     ...(html ? pictureWords(html) : []),
     ...(inbox ? [`With it go ${fieldWords({ ...inbox })}.`] : []),
   ];
 }
 
-const PREVIEW = "Its preview line, which mail programs show beside the subject and not in the mail";
+const HIDDEN = "Words in it that its styles hide, on some screens or on all";
+/** Mail programs show them beside the subject. */
+const FIRST_HIDDEN = `${HIDDEN}, before all others: its preview line`;
 
 /** Hidden words stand apart: they would push those that people see out of the part that is shown. */
-function htmlWords(html: string, named: string): string[] {
-  const { seen, preview, hidden, outlook, added } = seenParts(html);
+function partWords({ seen, preview, hidden, outlook, added }: SeenParts, named: string): string[] {
   const said: [words: string, begun: string][] = [
     [plainText(seen), named],
-    [visible(plainText(preview)).trim(), PREVIEW],
-    [plainText(hidden), "Words in it that its styles hide, on some screens or on all"],
+    [visible(plainText(preview)).trim(), FIRST_HIDDEN],
+    [plainText(hidden), HIDDEN],
     [plainText(outlook), "Words in it for Outlook alone"],
     [added.join(" "), "Words that its styles add"],
   ];

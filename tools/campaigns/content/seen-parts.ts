@@ -2,10 +2,14 @@ import { Parser } from "htmlparser2";
 import { sheetsIn } from "./addresses.ts";
 import { effectOn, readSheets, type Sheets } from "./styles.ts";
 
-/** A message's HTML by whether people see it. */
+/**
+ * A message's HTML by whether people see it. It is written anew, with the words, links and pictures' texts alone, so that
+ * nobody reads it in another way than mail programs read the message.
+ */
 export interface SeenParts {
+  whole: string;
   seen: string;
-  /** Hidden before all that is seen: mail programs show it beside the subject. */
+  /** Hidden before all that is seen. */
   preview: string;
   hidden: string;
   /** Shown by Outlook alone. */
@@ -17,8 +21,10 @@ export interface SeenParts {
 /** An open element. */
 interface Element {
   isGone: boolean;
+  isTiny: boolean;
   /** It has no words for people. */
   isMute: boolean;
+  isDrawing: boolean;
   color: string;
   background: string;
 }
@@ -28,53 +34,93 @@ const MOST_NESTED = 512;
 /** Characters after which the depth is looked at: the parser's time grows by its square. */
 const CHUNK = 4_000;
 
-const PAGE: Element = { isGone: false, isMute: false, color: "000000", background: "ffffff" };
-const MUTE = /^(?:head|style|script|title|template)$/;
-const OUTLOOK = /^\[if [^\]]*\]>(.*)<!\[endif\]$/is;
+const PAGE: Element = {
+  isGone: false,
+  isTiny: false,
+  isMute: false,
+  isDrawing: false,
+  color: "000000",
+  background: "ffffff",
+};
+const MUTE = /^(?:style|script|title|template)$/;
+/** Outlook reads its settings there. */
+const OUTLOOK_MUTE = /^(?:style|script|title|template|xml)$/;
+/** In these, an element of HTML ends a style or a title, and is seen. */
+const DRAWING = /^(?:svg|math)$/;
+const OUTLOOK = /^\[if [^\]]*\]>(.*)<!\[endif\]\s*$/is;
 
 /**
  * Parts HTML by what its styles may hide. Of a style sheet's selector it reads the last part alone, and it takes a rule
  * for one screen as one for all.
  */
 export function seenParts(html: string): SeenParts {
+  const parts = partsOf(html);
+  return { ...parts, outlook: partsOf(parts.outlook, OUTLOOK_MUTE).whole };
+}
+
+function partsOf(html: string, mute = MUTE): SeenParts {
   const sheets = readSheets(sheetsIn(html));
-  const parts: SeenParts = { seen: "", preview: "", hidden: "", outlook: "", added: sheets.added };
+  const parts: SeenParts = { whole: "", seen: "", preview: "", hidden: "", outlook: "", added: sheets.added };
   const open: Element[] = [PAGE];
-  let done = 0;
   let begun = false;
-  const isSeen = () => {
-    const { isGone, color, background } = open.at(-1)!;
-    return !isGone && color !== background;
+  const take = (markup: string, isWord = false) => {
+    const { isGone, isTiny, isMute, color, background } = open.at(-1)!;
+    if (isMute) return;
+    const isSeen = !isGone && !isTiny && color !== background;
+    begun ||= isWord && isSeen;
+    parts.whole += markup;
+    parts[isSeen ? "seen" : begun ? "hidden" : "preview"] += markup;
   };
-  const take = (end: number) => {
-    parts[isSeen() ? "seen" : begun ? "hidden" : "preview"] += html.slice(done, end);
-    done = Math.max(done, end);
-  };
-  const parser = new Parser({
-    onopentag: (name, attributes) => {
-      take(parser.startIndex);
-      open.push(elementOf(name, attributes, open.at(-1)!, sheets));
-      begun ||= name === "img" && isSeen();
+  const parser = new Parser(
+    {
+      onopentag: (name, attributes) => {
+        const around = open.at(-1)!;
+        const element = elementOf(name, attributes, around, sheets);
+        open.push({ ...element, isMute: around.isMute || (mute.test(name) && !around.isDrawing) });
+        take(opening(nameOf(name), attributes), name === "img" || name === "input");
+      },
+      ontext: (text) => take(escaped(text), text.trim() !== ""),
+      onclosetag: (name, isImplied) => {
+        if (!isImplied || name === "a") take(`</${nameOf(name)}>`);
+        if (open.length > 1) open.pop();
+      },
+      oncomment: (comment) => {
+        parts.outlook += OUTLOOK.exec(comment)?.[1] ?? "";
+      },
     },
-    ontext: (text) => {
-      begun ||= !open.at(-1)!.isMute && isSeen() && text.trim() !== "";
-    },
-    onclosetag: (name, isImplied) => {
-      take(isImplied && name !== "img" ? parser.startIndex : parser.endIndex + 1);
-      if (open.length > 1) open.pop();
-    },
-    oncomment: (comment) => {
-      parts.outlook += OUTLOOK.exec(comment)?.[1] ?? "";
-    },
-  });
-  for (let at = 0; at < html.length && open.length <= MOST_NESTED; at += CHUNK) {
-    parser.write(html.slice(at, at + CHUNK));
+    { recognizeCDATA: true },
+  );
+  // Browsers end a comment so too.
+  const read = html.replaceAll("--!>", "-->");
+  let at = 0;
+  for (; at < read.length && open.length <= MOST_NESTED; at += CHUNK)
+    parser.write(read.slice(at, at + CHUNK));
+  if (open.length <= MOST_NESTED) parser.end();
+  else {
+    // What stands deeper is said to be hidden.
+    open.push({ ...PAGE, isGone: true });
+    take(escaped(read.slice(at)));
   }
-  // What stands deeper is said to be hidden.
-  if (open.length > MOST_NESTED) open.push({ ...PAGE, isGone: true });
-  else parser.end();
-  take(html.length);
-  return parts;
+  // Without words that are seen there is no line before them.
+  return begun ? parts : { ...parts, preview: "", hidden: parts.preview };
+}
+
+/** A drawing's style or title is read as text, by another name. */
+const nameOf = (name: string) => (MUTE.test(name) ? "span" : name);
+
+/** A tag with the words that people see by it. */
+function opening(name: string, { href, alt, value, placeholder, type }: Record<string, string>): string {
+  const kept = Object.entries({ href, alt }).flatMap(([key, text]) =>
+    text === undefined ? [] : [` ${key}="${escaped(text)}"`],
+  );
+  const field = name === "input" && type !== "hidden" ? escaped(` ${value ?? placeholder ?? ""} `) : "";
+  return `<${name}${kept.join("")}>${field}`;
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+
+function escaped(text: string): string {
+  return text.replace(/[&<>"]/g, (one) => ESCAPES[one]!);
 }
 
 function elementOf(
@@ -82,11 +128,12 @@ function elementOf(
   attributes: Record<string, string>,
   around: Element,
   sheets: Sheets,
-): Element {
-  const { isHiding, color, background } = effectOn(name, attributes, sheets);
+): Omit<Element, "isMute"> {
+  const { isHiding, isTiny, color, background } = effectOn(name, attributes, sheets);
   return {
     isGone: around.isGone || isHiding,
-    isMute: around.isMute || MUTE.test(name),
+    isTiny: isTiny ?? around.isTiny,
+    isDrawing: around.isDrawing || DRAWING.test(name),
     color: color ?? around.color,
     background: background ?? around.background,
   };

@@ -3,6 +3,8 @@ import postcss from "postcss";
 /** What styles do to the words of an element. */
 export interface Effect {
   isHiding: boolean;
+  /** Whether nobody reads its size. An element within may have another. */
+  isTiny?: boolean;
   /** As six hexadecimal digits where it can be read, and as it is written elsewhere. */
   color?: string;
   background?: string;
@@ -27,12 +29,12 @@ export function readSheets(css: string): Sheets {
   if (!root) return { ...sheets, effects: new Map([["*", { isHiding: true }]]) };
   root.walkRules((rule) => {
     const { isHiding, ...tones } = effectOf(rule);
-    const effect = rule.parent === root ? { isHiding, ...tones } : { isHiding };
-    for (const selector of rule.selectors) {
-      const last = lastPart(selector);
-      if (STATE.test(last)) continue;
-      if (BESIDE.test(last)) added.push(...contentOf(rule));
-      else effects.set(keyOf(last), merged(effects.get(keyOf(last)), effect));
+    const isAlways = rule.parent === root && !DARK.test(rule.selector);
+    const effect = isAlways ? { isHiding, ...tones } : { isHiding: isHiding || tones.isTiny === true };
+    const lasts = rule.selectors.map(lastPart).filter((last) => !STATE.test(last));
+    if (lasts.some((last) => BESIDE.test(last))) added.push(...contentOf(rule));
+    for (const last of lasts) {
+      if (!BESIDE.test(last)) effects.set(keyOf(last), merged(effects.get(keyOf(last)), effect));
     }
   });
   return sheets;
@@ -92,6 +94,8 @@ function parsed(css: string): postcss.Root | null {
   }
 }
 
+/** Outlook's mark on a page that it shows in the dark. */
+const DARK = /\[data-ogs[cb]\]/i;
 const STATE = /:(?:hover|active|focus|visited)/i;
 const BESIDE = /::?(?:before|after)/i;
 
@@ -110,7 +114,8 @@ function keyOf(part: string): string {
 
 function contentOf(rule: postcss.Rule): string[] {
   const content = declarationsOf(rule).get("content") ?? "";
-  return [...content.matchAll(/"([^"]+)"|'([^']+)'/g)].map(([, double, single]) => double ?? single!);
+  const words = [...content.matchAll(/"([^"]+)"|'([^']+)'|(attr\([^()]*\))/g)];
+  return words.map(([, double, single, attribute]) => double ?? single ?? attribute!);
 }
 
 /** By name, in lower case, with escapes read. */
@@ -130,22 +135,25 @@ function unescaped(text: string): string {
   });
 }
 
+// Of patterns: a number that shows nothing, a size that nobody reads, and a color without substance.
+const NOTHING = String.raw`(?:0+(?:\.0\d*)?|\.0\d*)`;
+const SMALL = String.raw`(?:[012]?(?:\.\d+)?(?:px|pt)|${NOTHING}(?:r?em|%)?)`;
+const ALPHA = String.raw`(?:rgb|hsl)a?\((?:(?:[^(),]*,){3}|[^()/]*/)\s*${NOTHING}%?\s*\)`;
+
 /** Values that leave nothing of an element's words to see, by property. */
 const HIDING: Readonly<Record<string, RegExp>> = {
   display: /^none\b/,
   visibility: /^(?:hidden|collapse)\b/,
-  opacity: /^(?:0*(?:\.0\d*)?|[0-4]?%)(?![\d.])/,
-  "font-size": /^[012]?(?:\.\d+)?(?:px|pt)?(?![\w.%])|^0/,
-  font: /(?:^|\s)[01]?(?:\.\d+)?(?:px|pt|em|%)?\//,
-  color: /^(?:transparent|(?:rgb|hsl)a?\([^)]*[,/]\s*0*(?:\.0\d*)?%?\s*\))/,
+  opacity: new RegExp(`^(?:${NOTHING}|[0-4]%)(?![\\d.%])`),
+  color: new RegExp(`^(?:transparent|#(?:[0-9a-f]{3}0|[0-9a-f]{6}0[0-9a-f])$|${ALPHA})`),
   "text-indent": /^-\d{3,}/,
-  "letter-spacing": /^-\d/,
+  "letter-spacing": /^-(?:[3-9]|\d\d|(?:1|0?\.[5-9])[\d.]*r?em)/,
   left: /^-\d{3,}/,
   right: /^-\d{3,}/,
   top: /^-\d{3,}/,
   "margin-left": /^-\d{3,}/,
   "margin-top": /^-\d{3,}/,
-  transform: /scale\w*\(\s*0|translate\w*\([^)]*-\d{3,}/,
+  transform: /scale(?:[xyz]|3d)?\(\s*0|translate(?:[xyz]|3d)?\([^()]*-\d{3,}/,
   clip: /^rect/,
   "clip-path": /^(?!none)/,
   "-webkit-text-fill-color": /^transparent/,
@@ -160,14 +168,23 @@ function effectOf(rule: postcss.Rule): Effect {
     /hidden|clip/.test(all.get("overflow") ?? "") &&
     SIZES.some((name) => NO_SIZE.test(all.get(name) ?? "auto"));
   const isHiding = isCut || [...all].some(([name, value]) => HIDING[name]?.test(value));
+  const size = all.get("font-size") ?? all.get("font");
   const color = all.get("color");
   const background = all.get("background-color") ?? all.get("background");
   return {
     isHiding,
-    ...(color !== undefined && { color: tone(color) }),
-    ...(background !== undefined && { background: tone(background) }),
+    ...(size !== undefined && !RELATIVE.test(size) && { isTiny: TINY.test(size) }),
+    ...(color !== undefined && !AROUND.test(color) && { color: tone(color) }),
+    ...(background !== undefined && !AROUND.test(background) && { background: tone(background) }),
   };
 }
+
+/** A size, also within a value of `font`. */
+const TINY = new RegExp(`(?:^|\\s)${SMALL}(?:$|[\\s/])`);
+const RELATIVE = /(?:^|\s)(?:0*[1-9][\d.]*|0*\.0*[1-9]\d*)(?:em|%)|^(?:inherit|unset|larger|smaller)/;
+
+/** Values that leave the color of the element around. */
+const AROUND = /^(?:inherit|unset|revert|currentcolor|transparent|none)\b/;
 
 const NAMED: Readonly<Record<string, string>> = { white: "ffffff", black: "000000" };
 
@@ -178,7 +195,7 @@ function tone(value: string): string {
   if (red !== undefined) {
     return [red, green, blue].map((one) => Number(one).toString(16).padStart(2, "0")).join("");
   }
-  const [, word = text] = /^#?([\w-]+)/.exec(text) ?? [];
+  const [, word = text] = /^#?([\w-]+(?:\([^()]*\))?)/.exec(text) ?? [];
   if (/^[0-9a-f]{3}$/.test(word)) return [...word].map((one) => one + one).join("");
   return NAMED[word] ?? word;
 }

@@ -72,17 +72,17 @@ export function noted({ sql, person }: About): Fragment {
 }
 
 /** Patterns for all that tells of the person. Some may mean something else: a full name is two words, a number a prize. */
-export function everyTrace(person: Person): string[] {
-  const { addresses, externalId } = person;
-  const words = [...namesOf(person), ...(isTelling(externalId) ? [externalId] : [])];
-  return [...addresses.map(writtenAddress), ...words.map(wordPattern)];
+export function everyTrace({ addresses, externalId, fullName }: Person): string[] {
+  const id = isTelling(externalId) ? [wordPattern(externalId)] : [];
+  return [...addresses.map(writtenAddress), ...(fullName ? [namePattern(fullName)] : []), ...id];
 }
 
-/** The person's full name in the orders in which people write it. */
-export function namesOf({ fullName }: Person): string[] {
-  if (!fullName) return [];
-  const [first, last] = fullName;
-  return [`${first} ${last}`, `${last}, ${first}`, `${last} ${first}`];
+const BLANK = "[\\s\\u00a0]";
+
+/** A full name in the orders in which people write it. */
+function namePattern(fullName: [first: string, last: string]): string {
+  const [first, last] = fullName.map((name) => name.split(/\s+/).map(literal).join(`${BLANK}+`));
+  return word(`(${first}${BLANK}+${last}|${last}(${BLANK}|,)+${first})`);
 }
 
 /** An address as people write it. */
@@ -111,7 +111,11 @@ export const squeezed = (text: string): string => text.replace(/[ ()./+-]/g, "")
 
 /** An identifier as a whole word of a text. */
 export function wordPattern(id: string): string {
-  return `${WORD.before}${literal(id)}${WORD.after}`;
+  return word(literal(id));
+}
+
+function word(pattern: string): string {
+  return `${WORD.before}${pattern}${WORD.after}`;
 }
 
 /** The ilike pattern for texts that contain this one. */

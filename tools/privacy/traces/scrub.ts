@@ -4,13 +4,12 @@ import {
   everyTrace,
   isTelling,
   isUnmistakable,
-  namesOf,
   squeezed,
   wordPattern,
   writtenAddress,
 } from "./matching-person.ts";
 import type { Person } from "./person.ts";
-import { SCRUBBED, type Scrubbed, type Texts } from "./scrubbed-texts.ts";
+import { SCRUBBED, type Scrubbed, type Texts, VERSIONED } from "./scrubbed-texts.ts";
 import type { Erasure, Look, Trace, Treated } from "./trace.ts";
 
 const GONE = "erased";
@@ -31,6 +30,10 @@ export const SCRUBBED_TRACES: readonly Trace[] = Object.entries(SCRUBBED).map(([
 }));
 
 type Row = { id: string } & Record<string, unknown>;
+interface Change {
+  before: Row;
+  after: Row;
+}
 
 async function scrub(
   erasure: Erasure,
@@ -40,9 +43,8 @@ async function scrub(
   const { sql, property, person } = erasure;
   const columns = { ...notes, ...settings };
   const names = Object.keys(columns);
-  const terms = termsOf(person);
-  if (terms.length === 0) return { rows: 0 };
-  const likes = terms.map((term) => containing(squeezed(term.toLowerCase())));
+  const likes = likesOf(person);
+  if (likes.length === 0) return { rows: 0 };
   const found = names.map(
     (name) => sql`translate(lower(${identifier(name)}::text), ' ()./+-', '') like any (${likes}::text[])`,
   );
@@ -62,7 +64,7 @@ async function scrub(
       if (!isLeft && next[column] === row[column]) continue;
       look.push({ table, id: row.id, column, text: isLeft ? "kept" : "removed" });
     }
-    return names.every((name) => next[name] === row[name]) ? [] : [next];
+    return names.every((name) => next[name] === row[name]) ? [] : [{ before: row, after: next }];
   });
   if (changed.length > 0) await write(erasure, table, columns, changed);
   return { rows: changed.length, look };
@@ -72,10 +74,12 @@ async function write(
   erasure: Erasure,
   table: string,
   columns: Texts,
-  changed: readonly Row[],
+  changed: readonly Change[],
 ): Promise<void> {
   const { sql, property } = erasure;
   const set = Object.keys(columns).map((name) => `"${name}" = c."${name}"`);
+  // A caller who read the record before cannot send it back over this.
+  set.push("updated_at = now()", ...(VERSIONED.has(table) ? ["version = t.version + 1"] : []));
   const types = Object.entries(columns).map(([name, type]) => `"${name}" ${type}`);
   await sql`
     update ${identifier(table)} t set ${raw(set.join(", "))}
@@ -83,30 +87,37 @@ async function write(
     where t.property_id = ${property.id} and t.id = c.id`;
 }
 
-/** Names are unique, and those of records about two erased people may have differed in the person alone. */
-async function toldApart({ sql, property }: Erasure, table: string, rows: readonly Row[]): Promise<Row[]> {
-  if (!rows.some(({ name }) => typeof name === "string")) return [...rows];
+/** The rows as they become. New names are told apart: those of records about two erased people may have differed in them. */
+async function toldApart(
+  { sql, property }: Erasure,
+  table: string,
+  changed: readonly Change[],
+): Promise<Row[]> {
+  const renamed = changed.flatMap(({ before, after }) => (after.name === before.name ? [] : [after]));
+  if (renamed.length === 0) return changed.map(({ after }) => after);
   const others = await sql<{ name: string }[]>`
     select name from ${identifier(table)}
-    where property_id = ${property.id} and name = any(${rows.map(({ name }) => name as string)}::text[])
-      and id <> all(${rows.map(({ id }) => id)}::uuid[])`;
+    where property_id = ${property.id} and name = any(${renamed.map(({ name }) => name as string)}::text[])
+      and id <> all(${renamed.map(({ id }) => id)}::uuid[])`;
   const taken = new Set<unknown>(others.map(({ name }) => name));
-  return rows.map((row) => {
-    const name = taken.has(row.name) ? `${row.name} ${row.id.slice(-12)}` : row.name;
+  return changed.map(({ before, after }) => {
+    if (after.name === before.name) return after;
+    const name = taken.has(after.name) ? `${after.name} ${after.id.slice(-12)}` : after.name;
     taken.add(name);
-    return { ...row, name };
+    return { ...after, name };
   });
 }
 
 /**
- * Texts that contain the person's data contain one of these, apart from case and the separators of a phone. A short
+ * Patterns for the texts that may contain the person's data, apart from case and the separators of a phone. A short
  * identifier is removed where it is a whole value of JSON alone: the letters are in too many rows.
  */
-function termsOf(person: Person): string[] {
-  const { addresses, externalId } = person;
+function likesOf({ addresses, externalId, fullName }: Person): string[] {
+  const like = (text: string) => containing(squeezed(text.toLowerCase()));
   const dialed = addresses.map((one) => (one.startsWith("+") ? one.slice(1).slice(-10) : one));
   const id = isTelling(externalId) ? externalId : JSON.stringify(externalId);
-  return [...dialed, ...namesOf(person), ...(externalId === null ? [] : [id])];
+  const names = fullName ? [fullName, fullName.toReversed()].map((order) => order.map(like).join("")) : [];
+  return [...dialed.map(like), ...names, ...(externalId === null ? [] : [like(id)])];
 }
 
 function everything(person: Person): Scrub {

@@ -48,3 +48,6 @@ export const SCRUBBED: Readonly<Record<string, Scrubbed>> = {
   voice_laws: { notes: { source_note: "text" } },
   webhook_endpoints: { notes: { description: "text", disabled_reason: "text" } },
 };
+
+/** The tables among them whose changes count as versions. */
+export const VERSIONED = new Set(["campaigns", "games", "journeys", "segments", "templates"]);

@@ -1,7 +1,7 @@
 import { decodeHTMLStrict } from "entities";
 import { stepped } from "#runtime/limits/turns.ts";
 
-const HIDDEN = /^(?:head|style|script|title|template)$/;
+const HIDDEN = /^(?:style|script|title|template)$/;
 const PARAGRAPH = /^(?:p|h[1-6]|ul|ol|table|blockquote|section|article|header|footer|pre|hr|center)$/;
 const LINE = /^(?:br|div|tr|li|dt|dd|address|figure)$/;
 const TAG = /^<(\/?)([a-z][a-z0-9]*)([^>]*)>$/i;

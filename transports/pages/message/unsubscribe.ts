@@ -2,9 +2,13 @@ import { html } from "hono/html";
 import type { Preference } from "#tools/preferences/preferences.ts";
 import { isErased, isUnsubscribed } from "#tools/preferences/unsubscribe.ts";
 import { shownName } from "#tools/themes/theme.ts";
+import { readForm } from "#transports/pages/frame/form.ts";
 import { playerPage } from "#transports/pages/frame/player-page.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
 import { type MessageLink, mountMessageLink } from "./message-link.ts";
+
+/** A field of our page's form. A mail program's server, which acts for the person, sends another. */
+const PRESSED = "pressed";
 
 /**
  * Mounts the page of unsubscribe links. GET changes nothing; POST acts at once, whatever its body is
@@ -18,10 +22,13 @@ export function mountUnsubscribe(mounting: Mounting): void {
       const email = preferences.find(({ channel }) => channel === "email");
       return email?.on ? askPage(link) : donePage(link);
     },
-    async post(link) {
+    async post(link, c) {
       if (await link.read((tenant) => isErased(tenant, link.sendId))) return erasedPage(link);
       // A message can be forwarded, and its link used again and again: a repeat adds nothing to the ledgers.
-      if (!(await link.read((tenant) => isUnsubscribed(tenant, link.sendId)))) await link.run("unsubscribe");
+      if (!(await link.read((tenant) => isUnsubscribed(tenant, link.sendId)))) {
+        const isPressed = (await readForm(c))?.has(PRESSED) ?? false;
+        await link.run("unsubscribe", { method: isPressed ? "preference_page" : "one_click" });
+      }
       return donePage(link);
     },
   });
@@ -41,7 +48,7 @@ function askPage(link: MessageLink): Promise<Response> {
   const { say } = link.speech;
   return playerPage(link, {
     heading: say("unsubscribe_ask"),
-    content: html`<p>${say("unsubscribe_ask_help", { name: shownName(link.theme, link.property) })}</p><form method="post"><button type="submit">${say("unsubscribe")}</button></form><p class="soft"><a href="/preferences/${link.token}">${say("unsubscribe_choose")}</a></p>`,
+    content: html`<p>${say("unsubscribe_ask_help", { name: shownName(link.theme, link.property) })}</p><form method="post"><button type="submit" name="${PRESSED}" value="on">${say("unsubscribe")}</button></form><p class="soft"><a href="/preferences/${link.token}">${say("unsubscribe_choose")}</a></p>`,
   });
 }
 

@@ -14,6 +14,7 @@ test.each([
   ["<object data='https://evil.example/a.swf'></object>", "<object>"],
   ["<embed src=https://evil.example/a.swf>", "<embed>"],
   ["<applet code=x></applet>", "<applet>"],
+  ["<noembed><!--</noembed>", "<noembed>"],
   ["<base href='https://evil.example/'>", "<base>"],
   ["<SCRIPT>location='https://evil.example'</SCRIPT>", "<script>"],
   ["<svg><a><set attributeName=href to='javascript:alert(1)'/></a></svg>", "<set>"],

@@ -1,5 +1,10 @@
+import { createRequire } from "node:module";
 import { expect, test } from "vitest";
 import { bodyWords } from "#tools/campaigns/content/message-words.ts";
+import { createTemplates } from "#transports/start/demo/templates.ts";
+
+// The package has no types.
+const mjml: (source: string) => Promise<{ html: string }> = createRequire(import.meta.url)("mjml");
 
 test("a message's words name each picture that it loads, however it is written", () => {
   const html = [
@@ -48,6 +53,11 @@ test.each([
   ['<td bgcolor="black"><font color="#000">no</font></td>'],
   ['<p style="background:#c00"><span style="color: rgb(204, 0, 0)">no</span></p>'],
   ['<p style="opacity:0">no</p>'],
+  ['<p style="color:#fff0">no</p>'],
+  ['<p style="color:rgba(0, 0, 0, 0)">no</p>'],
+  ['<p style="background:transparent;color:#fff">no</p>'],
+  ['<p style="font:0/0 a">no</p>'],
+  ['<div style="font-size:0"><b style="font-size:120%">no</b></div>'],
   ['<p style="max-height:0;overflow:hidden">no</p>'],
   ['<p style="position:absolute;left:-9999px">no</p>'],
   ['<p style="text-indent:-999px">no</p>'],
@@ -76,8 +86,62 @@ test.each([
   ['<div style="color:#fff"><p style="background-color:#000">Play</p></div>'],
   ['<p style="font-size:20px;opacity:0.9;margin-left:-4px;height:0;color:{{ tier }}">Play</p>'],
   ["<style>@media (prefers-color-scheme:dark){p{color:#fff}}</style><p>Play</p>"],
+  ["<style>[data-ogsc] p{color:#fff}</style><p>Play</p>"],
+  ['<td style="font-size:0px"><div style="font:italic 16px/1.5 Arial">Play</div></td>'],
+  ["<!--[if mso]><xml><o:PixelsPerInch>96</o:PixelsPerInch></xml><![endif]--><p>Play</p>"],
+  ['<p style="color:rgb(0, 0, 0);background:hsl(0, 0%, 100%)">Play</p>'],
+  ['<p style="color:var(--a);background:var(--b)">Play</p>'],
+  ['<p style="color:inherit;background:inherit;opacity:inherit">Play</p>'],
+  ['<h1 style="letter-spacing:-1px;font:1em/1.5 Arial;font-size:0.9em">Play</h1>'],
 ])("of %s every word is seen", (html) => {
   expect(bodyWords({ html }, "Its text")).toEqual(['Its text: "Play"']);
+});
+
+const TRICKS: [html: string][] = [
+  ['<img alt="><!--"><p>Seen</p>'],
+  ['<img alt="><style"><p>Seen</p>'],
+  ["<head><p>Seen</p></head>"],
+  ["<!-- x --!><p>Seen</p><!-- -->"],
+  ['<!--[if mso]><img alt="><style"><p>Seen</p><![endif]-->'],
+  ["<textarea><!--</textarea><p>Seen</p>"],
+  ["<![CDATA[<p>Seen</p>]]>"],
+  ["<svg><title><p>Seen</p></title></svg>"],
+  ['<input type="submit" value="Seen">'],
+  ['<style>p::after{content:attr(title)}</style><p title="Seen">x</p>'],
+];
+
+test.each(TRICKS)("no word is left out by the way in which %s is written", (html) => {
+  const words = bodyWords({ html: `<p>Hello</p>${html}` }, "Its text").join("\n");
+  expect(words).toMatch(html.includes("attr(") ? /Words that its styles add: "attr\(title\)"/ : /Seen/);
+});
+
+test("a text is shown unless the HTML shows its words too", () => {
+  const text = "Another offer";
+  expect(bodyWords({ html: `<p title="> ${text}">Hello</p>`, text }, "Its text")).toContain(
+    `Its text without HTML: "${text}"`,
+  );
+  expect(bodyWords({ html: `<ul><li>${text}<li>x</ul>`, text }, "Its text")).toHaveLength(1);
+});
+
+test("words that are hidden without any beside them are no preview line", () => {
+  expect(bodyWords({ html: "<p hidden>no</p>" }, "Its text")).toEqual([`${HIDDEN}: "no"`]);
+});
+
+test("of the demo's templates every word but the preview line is seen", async () => {
+  const sources: string[] = [];
+  await createTemplates(async (_, input) => {
+    sources.push((input as { mjml: string }).mjml);
+    return {};
+  });
+  for (const source of sources) {
+    const words = bodyWords({ html: (await mjml(source)).html }, "Its text");
+    expect(words.map((one) => one.replace(/: ".*/s, ""))).toEqual([
+      "Its text",
+      `${HIDDEN}, before all others: its preview line`,
+      "Pictures and styles in it",
+    ]);
+  }
+  expect(sources).toHaveLength(3);
 });
 
 test("a preview line, Outlook's words and those of styles are shown as such", () => {
@@ -88,7 +152,7 @@ test("a preview line, Outlook's words and those of styles are shown as such", ()
   ].join("");
   expect(bodyWords({ html }, "Its text")).toEqual([
     'Its text: "Hi"',
-    'Its preview line, which mail programs show beside the subject and not in the mail: "Soon"',
+    `${HIDDEN}, before all others: its preview line: "Soon"`,
     'Words in it for Outlook alone: "Old"',
     'Words that its styles add: "later"',
   ]);
@@ -107,6 +171,19 @@ test.each([
   const begun = performance.now();
   bodyWords({ html: part.repeat(250_000 / part.length) }, "Its text");
   expect(performance.now() - begun).toBeLessThan(2000);
+});
+
+test("long values and selectors, such as nobody writes, are read in time", () => {
+  const long = [
+    `<p style="transform:${"scale".repeat(19_000)}">x</p>`.repeat(10),
+    `<p style="color:rgba(1,${" ".repeat(90_000)}x)">x</p>`,
+    `<style>${"a:before,".repeat(5_000)}b:before{${"a:b;".repeat(11_000)}}</style>`,
+  ];
+  for (const html of long) {
+    const begun = performance.now();
+    bodyWords({ html }, "Its text");
+    expect(performance.now() - begun, html.slice(0, 20)).toBeLessThan(2000);
+  }
 });
 
 test("different styles without end, such as nobody writes, are read in time", () => {
