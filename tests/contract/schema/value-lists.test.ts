@@ -4,6 +4,7 @@ import { OPEN_SENDS } from "#tools/campaigns/campaign-sends.table.ts";
 import { OPEN_PLAYS } from "#tools/games/play/columns.ts";
 import { OPEN_JOBS } from "#tools/jobs/async-job.ts";
 import { CONTACTABLE_STATUSES, KEPT_BY_NUMBER } from "#tools/people/statuses.ts";
+import { KEPT_TOGETHER } from "#tools/platform/retention.ts";
 import { OPEN_CALLS } from "#tools/voice-calls/voice-calls.table.ts";
 import { type TestDatabase, testDatabase } from "../../support/database.ts";
 import type { Admin } from "../../support/schema.ts";
@@ -52,6 +53,12 @@ test("a list of values in an index or a generated column is a list of the code",
 });
 
 const wordsOf = (list: string) => [...list.matchAll(/'([^']*)'/g)].map(([, word]) => word!).sort();
+
+test("each table with months has a retention, after which they are dropped", async () => {
+  const tables = await admin<{ name: string }[]>`
+    select relname as name from pg_class where relkind = 'p' and relnamespace = 'public'::regnamespace`;
+  expect(tables.map(({ name }) => name).sort()).toEqual(Object.values(KEPT_TOGETHER).flat().sort());
+});
 
 test("the alphabet has the bars of a number in their order, by which SQL takes the last", () => {
   expect(KEPT_BY_NUMBER).toEqual([...KEPT_BY_NUMBER].sort());
