@@ -44,6 +44,11 @@ export function raw(text: string): Fragment {
   return { [FRAGMENT]: true, texts: [text], values: [], isAdHoc: false };
 }
 
+/** Words of ours for `in (…)`. Written out, since a partial index serves only a statement that has its very words. */
+export function literals(words: readonly string[]): Fragment {
+  return raw(words.map((word) => `'${word}'`).join(", "));
+}
+
 /** The quoted name of a table or a column. */
 export function identifier(name: string): Fragment {
   return raw(`"${name.replaceAll('"', '""')}"`);

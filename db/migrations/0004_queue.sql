@@ -63,7 +63,7 @@ create function impersonal(input jsonb) returns jsonb language sql immutable par
       select coalesce(jsonb_agg(case jsonb_typeof(n) when 'object' then n - personal else n end order by place), '[]')
       from jsonb_array_elements(bare -> 'notices') with ordinality as a (n, place)))
     else bare end
-  from (values ('{address, email, from, to, text, message, userAgent, providerMessageId}'::text[])) f (personal)
+  from (values ('{address, email, from, to, text, lines, message, userAgent, providerMessageId}'::text[])) f (personal)
     cross join lateral (select case jsonb_typeof(input) when 'object' then input - personal else input end) b (bare)
 $$;
 

@@ -9,7 +9,7 @@ import type { Table } from "#runtime/operation/table.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { inputSchemaOf } from "#transports/mcp/listing/schemas.ts";
 import { offeredTool } from "#transports/mcp/listing/tools.ts";
-import { ROOT, sourcesIn } from "../support/source-files.ts";
+import { ROOT, sourcesIn, textOf } from "../support/source-files.ts";
 
 const OPERATIONS = [...CATALOG.operations.values()];
 
@@ -132,6 +132,21 @@ test("a tool's source fields name tools that exist", () => {
     ),
   );
   expect(broken).toEqual([]);
+});
+
+test("a sentence that sends its reader to an operation names one that exists", () => {
+  const verbs = new Set([...CATALOG.operations.keys()].map((name) => name.split("_")[0]));
+  const named = ["tools", "transports", "runtime"]
+    .flatMap(sourcesIn)
+    .flatMap((path) =>
+      [
+        ...textOf(path).matchAll(
+          /\b(?:[Uu]se|[Ss]ee|[Cc]all|[Rr]un|From) ([a-z]+(?:_[a-z]+)+)(?![\w(:]|\.\w)/g,
+        ),
+      ].flatMap(([, name]) => (verbs.has(name!.split("_")[0]) ? [{ path, name: name! }] : [])),
+    );
+  expect(named.filter(({ name }) => !CATALOG.operations.has(name))).toEqual([]);
+  expect(named.length).toBeGreaterThan(100);
 });
 
 test("an operation's effect agrees with its scope, and gives all four hints of MCP", () => {

@@ -90,7 +90,7 @@ export function capsCtes(options: CapOptions, source: string): Fragment {
   const law = options.channel === "voice" ? sql` or ${lawfullyCounted(options)}` : raw("");
   const campaign = sql`select from campaigns k where k.property_id = ${own} and k.id = s.campaign_id`;
   const counted = (match: Fragment) => sql`select s.id, s.claimed_at from campaign_sends s
-    where s.property_id = ${own} and ${match} and s.claimed_at > ${now} - interval '31 days'
+    where s.property_id = ${own} and ${match} and s.claimed_at > ${now} - c.span - interval '1 day'
       and (s.status in ('sending', 'sent', 'delivered', 'bounced', 'unknown')
         or s.repeats and (s.status in ('pending', 'deferred') ${others} or ${UNCONFIRMED})${law})
       and (s.channel = c.channel or c.channel = 'any' and s.channel <> 'inbox'

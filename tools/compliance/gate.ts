@@ -1,5 +1,6 @@
 import { cast, type Fragment, join, raw, sql } from "#db/sql.ts";
 import type { Property } from "#runtime/operation/property.ts";
+import type { BarringStatus } from "#tools/people/statuses.ts";
 import { hasSubscription } from "#tools/push-subscriptions/subscription.ts";
 import type { Channel } from "./channels.ts";
 
@@ -56,7 +57,7 @@ export function gateReasons(options: GateOptions): Fragment {
 export function gateRules(
   options: GateOptions,
   { field, list, any }: RuleWriter,
-): Partial<Record<BlockReason, Fragment>> {
+): Partial<Record<BlockReason, Fragment>> & Record<BarringStatus, Fragment> {
   const { property, channel, at } = options;
   const now = at === undefined ? sql`now()` : cast(at, "timestamptz");
   const lists = listsOver(options, now, list);
@@ -64,7 +65,7 @@ export function gateRules(
   const expired = sql`(p.consent_expiries ->> ${raw(`'${channel}'`)})::timestamptz <= ${now}`;
   const youngest = sql`(select ((${now} at time zone ${property.timezone}::text)
     - make_interval(years => ${property.min_age}::int))::date)`;
-  const status = (value: string) => field("status", sql`p.status = ${raw(`'${value}'`)}`);
+  const status = (value: BarringStatus) => field("status", sql`p.status = ${raw(`'${value}'`)}`);
   const onPhone = channel === "sms" || channel === "voice";
   const unreachable = channel === "push" ? noBrowser(property) : UNREACHABLE[channel];
   return {

@@ -1,7 +1,12 @@
 import type { Fragment } from "#db/sql.ts";
 import { sql as part, raw } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import type { PlayerStatus } from "#tools/people/statuses.ts";
+import {
+  CONTACTABLE_STATUSES,
+  isStatus,
+  PLAYER_STATUSES,
+  type PlayerStatus,
+} from "#tools/people/statuses.ts";
 import { announceSuppressed, WRITTEN, type WrittenSuppression } from "./suppression-events.ts";
 
 /** A player's record that lets go of its email or its phone. */
@@ -11,18 +16,20 @@ export interface Leaving {
   phone: boolean;
 }
 
-/** The statuses that bar a record's addresses, for as long as the record has it. */
-const BARRING_STATUSES: readonly PlayerStatus[] = ["banned", "deceased", "vip_hold"];
+/** The statuses that stay on an address that a record lets go of. An erased record has none. */
+export const LEFT_BARRED = PLAYER_STATUSES.filter(
+  (status) => status !== "erased" && !isStatus(CONTACTABLE_STATUSES, status),
+);
 
-/** The statuses that stay on an address that a record lets go of. Nobody lifts a self-exclusion, also one that had an end. */
-export const LEFT_BARRED: readonly PlayerStatus[] = [...BARRING_STATUSES, "self_excluded"];
+/** Those of them that bar it for as long as the record has them. Nobody lifts a self-exclusion, also one that had an end. */
+const BARRING_STATUSES = LEFT_BARRED.filter((status) => status !== "self_excluded");
 
 /** The source of a suppression that several records have caused. No parameter: `do update set` takes none on a cluster. */
 const SEVERAL = raw("'several players'");
 
 /** Whether a record has a bar that must stay on an address that it lets go of. */
 export function isBarring({ status, consents }: { status: PlayerStatus; consents: object }): boolean {
-  return LEFT_BARRED.includes(status) || Object.values(consents).includes(false);
+  return isStatus(LEFT_BARRED, status) || Object.values(consents).includes(false);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
-import { cast, cte, type Fragment, join, sql } from "#db/sql.ts";
+import { cast, cte, type Fragment, join, literals, sql } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
+import { BARRED_STATUSES } from "#tools/people/statuses.ts";
 import { askBeforeMoving } from "./ask.ts";
 import { stepSoon } from "./jobs.ts";
 import { endWaits } from "./waits.ts";
@@ -40,7 +41,7 @@ export async function enroll(
           and e.ended_at > ${now} - make_interval(hours => (x.reentry ->> 'cooldown_hours')::int), false) as is_kept_out
     from entrants x
       left join players p on p.property_id = ${own} and p.id = x.player_id and p.deleted_at is null
-        and p.status not in ('erased', 'self_excluded', 'banned', 'deceased')
+        and p.status not in (${literals(BARRED_STATUSES)})
       left join past e on e.journey_id = x.journey_id and e.player_id = x.player_id and e.entry_key = x.entry_key`;
   // Read whole before the first row is written: a look for each entrant would pass over all rows written so far.
   const past = sql`

@@ -1,3 +1,5 @@
+import type { BarredStatus } from "#tools/people/statuses.ts";
+
 /** The reasons why an enrollment ends, each as the rest of a sentence about the player. An exit node may give others. */
 export const EXIT_REASONS = {
   completed: "reached the end",
@@ -15,6 +17,6 @@ export const EXIT_REASONS = {
   workflow_changed: "stood at a node that the new version has not",
   manual: "was taken out",
   loop_limit: "came to one node 100 times",
-} as const;
+} as const satisfies Record<BarredStatus, string> & Record<string, string>;
 
 export type ExitReason = keyof typeof EXIT_REASONS;

@@ -8,6 +8,7 @@ import { playerWords } from "#tools/people/words.ts";
 import { codeOf, needsTaxForm, withCode } from "./claims/claim.ts";
 import { checkStands, checkWinner, lockPlay, type Play, PlayView, playEvent } from "./claims/play.ts";
 import gamePlays from "./game-plays.table.ts";
+import { OPEN_PLAYS } from "./play/columns.ts";
 
 export default tool({
   name: "claim_game_prize",
@@ -39,7 +40,7 @@ export default tool({
     if (play.player_id !== playerId) {
       throw new Fault("not_found", { message: `No game play with the id ${playId} of this player.` });
     }
-    checkStands(play, ["revealed", "claimed", "needs_tax_form"], context.now(), "claim");
+    checkStands(play, OPEN_PLAYS, context.now(), "claim");
     context.audit({ entity: "game_plays", entityId: playId });
     const { code_hash: _, code_sealed, drawn_for: _drawn, ...shown } = play;
     if (play.status !== "revealed") {

@@ -3,6 +3,7 @@ import { tool } from "#runtime/operation/operation.ts";
 import { update } from "#runtime/operation/rows.ts";
 import { checkStands, lockPlay, PlayView } from "./claims/play.ts";
 import gamePlays from "./game-plays.table.ts";
+import { OPEN_PLAYS } from "./play/columns.ts";
 import { uncount } from "./play/uncount.ts";
 
 export default tool({
@@ -23,7 +24,7 @@ export default tool({
   async handler(context, { playId, reason }) {
     const { sql, property } = context;
     const play = await lockPlay(context, playId);
-    checkStands(play, ["revealed", "claimed", "needs_tax_form"], 0, "void");
+    checkStands(play, OPEN_PLAYS, 0, "void");
     context.ask?.({
       state: JSON.stringify([playId, play.status, reason]),
       sentences: () => [`This takes a prize of ${play.value} dollars from its winner. It cannot be undone.`],

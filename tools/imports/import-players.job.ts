@@ -1,8 +1,9 @@
+import { literals } from "#db/sql.ts";
 import { Fault, toFault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type JobContext, job } from "#runtime/operation/job.ts";
 import { type CustomFields, customFields } from "#tools/custom-fields/values.ts";
-import { endJob, transactAgain } from "#tools/jobs/async-job.ts";
+import { endJob, OPEN_JOBS, transactAgain } from "#tools/jobs/async-job.ts";
 import { failImport } from "./fail-import.ts";
 import importJobs from "./import-jobs.table.ts";
 import { tierWarnings, type Unrecorded, warningsOf } from "./job/choices.ts";
@@ -46,7 +47,7 @@ async function open({ sql, property }: Context, jobId: string): Promise<ImportJo
     with clock as materialized (select now() as moment)
     update import_jobs set status = 'processing', started_at = coalesce(started_at, moment), updated_at = moment
     from clock
-    where property_id = ${property.id} and id = ${jobId} and status in ('queued', 'processing')
+    where property_id = ${property.id} and id = ${jobId} and status in (${literals(OPEN_JOBS)})
     returning id, upload_id, params, processed, actor_type, actor_id`;
   return row ?? null;
 }

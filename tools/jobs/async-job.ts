@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { errorCode } from "#db/connection/error-code.ts";
 import type { Sql } from "#db/database.ts";
-import { identifier } from "#db/sql.ts";
+import { identifier, literals } from "#db/sql.ts";
 import { Fault, one } from "#runtime/faults.ts";
 import { columnNames, forEvents, readable, timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
@@ -9,7 +9,9 @@ import type { JobContext } from "#runtime/operation/job.ts";
 import { words } from "#runtime/operation/rows.ts";
 import type { Row, Table } from "#runtime/operation/table.ts";
 
-export const JOB_STATUSES = ["queued", "processing", "completed", "failed"] as const;
+/** The statuses of a job that has not ended. */
+export const OPEN_JOBS = ["queued", "processing"] as const;
+export const JOB_STATUSES = [...OPEN_JOBS, "completed", "failed"] as const;
 
 /** The columns of a table of jobs: the specification's AsyncJob, and the columns that all our jobs add. */
 export function asyncJobColumns(type: string) {
@@ -53,7 +55,7 @@ export async function endJob(
   const [row] = await sql<{ job: Row }[]>`
     with j as (
       update ${identifier(table.name)} set ${outcome}, completed_at = now(), updated_at = now()
-      where property_id = ${property.id} and id = ${id} and status in ('queued', 'processing')
+      where property_id = ${property.id} and id = ${id} and status in (${literals(OPEN_JOBS)})
       returning *)
     select row_to_json(v) as job from (select ${columnNames(table)} from j) v`;
   if (!row) return null;
@@ -104,7 +106,7 @@ export async function transactAgain<T>(
 
 /** Fails the jobs of every property whose row on the queue is gone. As the system. */
 export async function failAbandoned(sql: Sql, table: Table, work: { name: string }): Promise<void> {
-  const isOpen = sql`status in ('queued', 'processing') and updated_at < now() - interval '1 minute'`;
+  const isOpen = sql`status in (${literals(OPEN_JOBS)}) and updated_at < now() - interval '1 minute'`;
   const open = await sql<{ property_id: string; id: string }[]>`
     select property_id, id from ${identifier(table.name)} where ${isOpen}`;
   if (open.length === 0) return;

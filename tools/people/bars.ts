@@ -1,18 +1,11 @@
-import { type Fragment, raw, sql } from "#db/sql.ts";
+import { type Fragment, literals, sql } from "#db/sql.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { addressHash } from "./address.ts";
-
-/**
- * Statuses that no API key lifts, the one that goes before all others last. The number of such a record means its person,
- * also after its deletion.
- */
-export const KEPT_BY_NUMBER = ["banned", "deceased", "self_excluded"] as const;
-export type KeptByNumber = (typeof KEPT_BY_NUMBER)[number];
+import { isStatus, KEPT_BY_NUMBER } from "./statuses.ts";
 
 /** Over `players d`: a deleted record with such a status. */
-export const IS_BARRED = raw(
-  `d.deleted_at is not null and d.merged_into is null and d.status in (${KEPT_BY_NUMBER.map((status) => `'${status}'`).join(", ")})`,
-);
+export const IS_BARRED = sql`d.deleted_at is not null and d.merged_into is null
+  and d.status in (${literals(KEPT_BY_NUMBER)})`;
 
 /** Over `players d`: such a record that had this player_id. */
 function isBarred({ property }: Pick<Tenant, "property">, playerId: Fragment): Fragment {
@@ -56,7 +49,7 @@ export async function keepErasedBar(
   playerIds: readonly string[],
   status: string,
 ): Promise<boolean> {
-  if (!(KEPT_BY_NUMBER as readonly string[]).includes(status)) return false;
+  if (!isStatus(KEPT_BY_NUMBER, status)) return false;
   const hashes = playerIds.map((one) => numberHash(property.pepper, one).toString("hex"));
   await transaction`
     insert into suppressions (property_id, channel, address_hash, reason, source)

@@ -1,5 +1,6 @@
 import { Fault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
+import type { PlayerStatus } from "#tools/people/statuses.ts";
 import { matchPerson, type PlayerValues } from "#tools/players/player.ts";
 import { MOST_TAGS } from "#tools/players/rules.ts";
 
@@ -20,8 +21,17 @@ const GROUPS: readonly (readonly string[])[] = [
   ["host_id"],
 ];
 
-/** The statuses, the strictest first. */
-const STRICTNESS = ["deceased", "self_excluded", "banned", "vip_hold", "inactive", "active"];
+type Status = Exclude<PlayerStatus, "erased">;
+
+/** How strict each status is: a merge keeps the strictest. An erased record is never merged. */
+const STRICTNESS: Readonly<Record<Status, number>> = {
+  active: 0,
+  inactive: 1,
+  vip_hold: 2,
+  banned: 3,
+  self_excluded: 4,
+  deceased: 5,
+};
 
 /**
  * Fills the kept player's empty fields from the duplicate, and hides the duplicate, which points to the kept player from
@@ -43,7 +53,9 @@ export async function mergeValues(
     });
   }
   const statuses = [kept.status, duplicate.status, ...(lists.excluded ? ["self_excluded"] : [])];
-  const status = STRICTNESS.find((one) => statuses.includes(one))!;
+  const status = (statuses as Status[]).reduce((one, other) =>
+    STRICTNESS[other] > STRICTNESS[one] ? other : one,
+  );
   await write(context, keptId, duplicateId, { ...values, status });
   return { filled: groups.map(([name]) => name!), status };
 }

@@ -2,9 +2,9 @@ import { cast, join } from "#db/sql.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
-import { IS_BARRED, KEPT_BY_NUMBER, type KeptByNumber, numberHash } from "#tools/people/bars.ts";
+import { IS_BARRED, numberHash } from "#tools/people/bars.ts";
 import { identityHash } from "#tools/people/identity.ts";
-import { FREE_STATUSES, type PlayerStatus } from "#tools/people/statuses.ts";
+import { FREE_STATUSES, isStatus, KEPT_BY_NUMBER, type KeptByNumber } from "#tools/people/statuses.ts";
 
 /** A player's current or future values, as far as they are known. */
 export type PlayerValues = Record<string, unknown>;
@@ -110,12 +110,12 @@ async function isExcludedByName({ sql, property }: Context, values: PlayerValues
 export function checkStatus(wanted: unknown, current: unknown): void {
   if (wanted === undefined || wanted === current) return;
   const free = FREE_STATUSES.join(", ");
-  if (current !== undefined && !FREE_STATUSES.includes(current as PlayerStatus)) {
+  if (current !== undefined && !isStatus(FREE_STATUSES, current)) {
     throw new Fault("conflict", {
       message: `The player is ${current}; this operation cannot change that.`,
     });
   }
-  if (!FREE_STATUSES.includes(wanted as PlayerStatus)) {
+  if (!isStatus(FREE_STATUSES, wanted)) {
     throw invalid(
       "status",
       `cannot be ${wanted} here, because a function of its own sets that; allowed: ${free}`,

@@ -16,7 +16,6 @@ import customFields from "#tools/custom-fields/custom-fields.table.ts";
 import { formOfField, mergedCustom, unknownKey } from "#tools/custom-fields/values.ts";
 import { askAboutDates } from "#tools/enrollments/ask.ts";
 import { EMAIL_FORM, PHONE_FORM } from "#tools/people/address.ts";
-import { KEPT_BY_NUMBER } from "#tools/people/bars.ts";
 import { sharedPlayerWriteLock } from "#tools/people/locks.ts";
 import {
   COUNTRY_FORM,
@@ -26,7 +25,13 @@ import {
   STATE_FORM,
   stateOf,
 } from "#tools/people/places.ts";
-import { EMAIL_STATUSES, PLAYER_STATUSES } from "#tools/people/statuses.ts";
+import {
+  CONTACTABLE_STATUSES,
+  EMAIL_STATUSES,
+  isStatus,
+  KEPT_BY_NUMBER,
+  PLAYER_STATUSES,
+} from "#tools/people/statuses.ts";
 import { playerWords } from "#tools/people/words.ts";
 import { checkStatus, matchPerson, type PlayerValues, storedAddresses } from "./player.ts";
 import { isBirthDate, isTimeZone, MOST_CHARACTERS, MOST_TAG, MOST_TAGS } from "./rules.ts";
@@ -183,15 +188,11 @@ async function beforeWrite(
   else askAboutNewTexts(context, values);
   await checkPerson(context, input.player_id, values, current);
   if (current) await barLeftAddresses(context, leavingOf(values, current));
-  if (current?.status === "vip_hold" && isFreed(values.status)) {
+  // A person whom a list bars has the status of the list by now.
+  if (current?.status === "vip_hold" && isStatus(CONTACTABLE_STATUSES, values.status)) {
     await freeLeftAddresses(context, [current.id]);
   }
   return values;
-}
-
-/** Whether a record with this new status has no bar. A person whom a list bars gets the status of the list. */
-function isFreed(status: unknown): boolean {
-  return status === "active" || status === "inactive";
 }
 
 /** The addresses that the new values take from a record with a bar. */
@@ -261,7 +262,7 @@ async function checkPerson(
 /** The number of a barred player means that person: with another number a new record would be none of theirs. */
 function checkNumber({ call }: Context, playerId: string | undefined, current: Player | null): void {
   if (!current || playerId === undefined || playerId === current.player_id) return;
-  if (!(KEPT_BY_NUMBER as readonly string[]).includes(current.status)) return;
+  if (!isStatus(KEPT_BY_NUMBER, current.status)) return;
   if (call.actor.type === "user" || call.actor.type === "system") return;
   throw new Fault("conflict", {
     message: `The player is ${current.status}. Only a signed-in admin or manager can change the player_id.`,

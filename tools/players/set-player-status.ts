@@ -9,7 +9,7 @@ import { freeLeftAddresses } from "#tools/compliance/left-addresses.ts";
 import { stopSends } from "#tools/compliance/sends-under-way.ts";
 import { endFor } from "#tools/enrollments/end.ts";
 import { liftDeletedBars } from "#tools/people/bars.ts";
-import { FREE_STATUSES } from "#tools/people/statuses.ts";
+import { FREE_STATUSES, isStatus } from "#tools/people/statuses.ts";
 import { playerWords } from "#tools/people/words.ts";
 import players from "./players.table.ts";
 
@@ -29,9 +29,7 @@ export default tool({
   input: {
     propertyId: z.uuid(),
     playerId: z.uuid().describe("From list_players"),
-    status: z
-      .enum([...SET, ...(FREE_STATUSES as ["active", "inactive", "vip_hold"])])
-      .describe("banned and deceased get no messages"),
+    status: z.enum([...SET, ...FREE_STATUSES]).describe("banned and deceased get no messages"),
     reason: z.string().trim().min(1).max(500).optional().describe("Recorded in the audit log"),
   },
   output: viewOf(players),
@@ -57,7 +55,7 @@ export default tool({
       await stopSends(context, [playerId], CHANNELS, status);
       await endFor(context, [playerId], status);
     }
-    if (lifts || (before === "vip_hold" && FREE_STATUSES.includes(status) && status !== before)) {
+    if (lifts || (before === "vip_hold" && isStatus(FREE_STATUSES, status) && status !== before)) {
       await freeLeftAddresses(context, [playerId]);
     }
     if (lifts) await liftDeletedBars(context, current.player_id, status);

@@ -1,10 +1,11 @@
 import { semaphore } from "#db/semaphore.ts";
+import { literals } from "#db/sql.ts";
 import { askMailbox, type Mailbox, ValidationRefused } from "#runtime/channels/validation/mailgun.ts";
 import type { MailDomain } from "#runtime/network/mail-domains.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type JobContext, job } from "#runtime/operation/job.ts";
 import type { RowOf } from "#runtime/operation/table.ts";
-import { endJob, transactAgain } from "#tools/jobs/async-job.ts";
+import { endJob, OPEN_JOBS, transactAgain } from "#tools/jobs/async-job.ts";
 import { normalizeEmail } from "#tools/people/address.ts";
 import { addressesOf, TOO_MANY } from "./gathering.ts";
 import { forgetErased, MOST_ADDRESSES, ValidateEmails, type ValidationParams } from "./validation-job.ts";
@@ -37,7 +38,7 @@ async function open(context: Context, jobId: string): Promise<boolean> {
   const { sql, property } = context;
   const [found] = await sql<Opened[]>`
     select params, status from validation_jobs
-    where property_id = ${property.id} and id = ${jobId} and status in ('queued', 'processing') for update`;
+    where property_id = ${property.id} and id = ${jobId} and status in (${literals(OPEN_JOBS)}) for update`;
   if (!found) return false;
   if (found.status === "processing") return true;
   const { source, segment_id: segmentId } = found.params;

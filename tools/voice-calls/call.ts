@@ -1,10 +1,12 @@
 import { z } from "zod";
+import { literals } from "#db/sql.ts";
 import type { CallScript, VoiceMessage } from "#runtime/channels/provider/call.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { type CallState, RINGING } from "#tools/voice/engine/engine.ts";
 import type { CallOutcome } from "#tools/voice/engine/outcomes.ts";
 import type { TranscriptLine } from "#tools/voice/engine/transcript.ts";
 import { longestCall, voiceLaws } from "#tools/voice/law/law.ts";
+import { OPEN_CALLS } from "./voice-calls.table.ts";
 
 /** A call as it is stored. */
 export interface StoredCall {
@@ -101,7 +103,7 @@ export async function roomForCalls(
   const [row] = await sql<[{ live: number }]>`
     select count(*)::int as live from (
       select send_id as id from voice_calls
-      where property_id = ${property.id} and provider_id = ${id} and status in ('queued', 'ringing', 'in_progress')
+      where property_id = ${property.id} and provider_id = ${id} and status in (${literals(OPEN_CALLS)})
         and created_at > now() - make_interval(hours => ${LIVE_HOURS})
       union
       select id from campaign_sends

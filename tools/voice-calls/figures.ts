@@ -1,7 +1,8 @@
 import { z } from "zod";
-import { type Fragment, sql as fragment } from "#db/sql.ts";
+import { type Fragment, sql as fragment, literals } from "#db/sql.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { type VoiceLaws, voiceLaws } from "#tools/voice/law/law.ts";
+import { OPEN_CALLS } from "./voice-calls.table.ts";
 
 const count = z.int();
 
@@ -90,7 +91,7 @@ export async function countCalls(context: Tenant, campaignId: string): Promise<C
   const laws = await voiceLaws(context);
   const rows = await sql<Counted[]>`
     select simulated, count(*)::int as placed,
-      count(*) filter (where status in ('queued', 'ringing', 'in_progress'))::int as open,
+      count(*) filter (where status in (${literals(OPEN_CALLS)}))::int as open,
       count(*) filter (where status = 'unknown')::int as unknown,
       count(*) filter (where status = 'ended' and answered_by = 'human')::int as answered,
       count(*) filter (where status = 'ended' and answered_by = 'machine')::int as voicemail,

@@ -1,7 +1,9 @@
+import { literals } from "#db/sql.ts";
 import type { CallReading } from "#runtime/channels/provider/channel.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { reportedWithin, settleCallsLater } from "./call.ts";
 import { emitCallEvents } from "./events.ts";
+import { OPEN_CALLS } from "./voice-calls.table.ts";
 
 /** A call that its vendor should have reported by now. */
 export interface SilentCall {
@@ -27,7 +29,7 @@ export async function silentCalls(tenant: Tenant): Promise<SilentCall[]> {
     select c.id, c.send_id, c.provider_id, coalesce(c.provider_call_id, s.provider_message_id) as call_id,
       c.created_at < now() - make_interval(secs => ${GIVE_UP_SECONDS}) as is_old
     from voice_calls c join campaign_sends s on s.property_id = ${property.id} and s.id = c.send_id
-    where c.property_id = ${property.id} and c.status in ('queued', 'ringing', 'in_progress')
+    where c.property_id = ${property.id} and c.status in (${literals(OPEN_CALLS)})
       and c.created_at <= now() - make_interval(secs => ${within}::double precision)
       and (c.updated_at = c.created_at or c.updated_at <= now() - make_interval(secs => ${AGAIN_SECONDS}))
     order by c.updated_at, c.id limit ${AT_ONCE}`.then((rows) => [...rows]);
@@ -60,7 +62,7 @@ export async function noteSilence(
       error_message = case when ${isLost}::boolean then ${REASONS[answer]} else c.error_message end,
       updated_at = clock.moment
     from clock
-    where c.property_id = ${property.id} and c.id = ${call.id} and c.status in ('queued', 'ringing', 'in_progress')
+    where c.property_id = ${property.id} and c.id = ${call.id} and c.status in (${literals(OPEN_CALLS)})
     returning c.id`;
   if (isLost) {
     await emitCallEvents(
@@ -80,6 +82,6 @@ export async function settleNext(context: Context): Promise<void> {
       case when c.updated_at > c.created_at then c.updated_at + make_interval(secs => ${AGAIN_SECONDS})
         else c.created_at end)) - now())::double precision as wait
     from voice_calls c
-    where c.property_id = ${property.id} and c.status in ('queued', 'ringing', 'in_progress')`;
+    where c.property_id = ${property.id} and c.status in (${literals(OPEN_CALLS)})`;
   if (open?.wait != null) await settleCallsLater(context, Math.max(0, open.wait) + 1);
 }

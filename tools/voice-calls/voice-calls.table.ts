@@ -6,7 +6,9 @@ import { type CallOutcome, OUTCOMES } from "#tools/voice/engine/outcomes.ts";
 import { TranscriptLine } from "#tools/voice/engine/transcript.ts";
 import { PERSONAS } from "#tools/voice/simulator/personas.ts";
 
-export const CALL_STATUSES = ["queued", "ringing", "in_progress", "ended", "unknown"] as const;
+/** The statuses of a call that is under way. */
+export const OPEN_CALLS = ["queued", "ringing", "in_progress"] as const;
+export const CALL_STATUSES = [...OPEN_CALLS, "ended", "unknown"] as const;
 
 const text = (rules?: ColumnRules) => readable(z.string().nullable(), rules);
 

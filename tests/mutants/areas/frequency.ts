@@ -10,7 +10,7 @@ export const frequency: Area = {
       ["${own} and r.is_active and", "${own} and"],
       ["(r.tag is null or r.tag = any(${[...tags]}::text[]))", "r.tag is null"],
       ["and s.campaign_id is distinct from ${options.campaignId}::uuid", ""],
-      ["interval '31 days'", "interval '1 day'"],
+      ["${now} - c.span - interval '1 day'", "${now} - interval '1 day'"],
       ["'sent', 'delivered', 'bounced', 'unknown')", "'sent', 'delivered', 'bounced')"],
       ["('sending', 'sent',", "('sent',"],
       ["c.channel = 'any' and s.channel <> 'inbox'", "c.channel = 'any'"],

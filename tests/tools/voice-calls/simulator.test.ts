@@ -66,6 +66,30 @@ test("no number is called twice in a day, whatever the campaign exempts itself f
   ]);
 });
 
+test("a pause between calls of more than a month is kept to its end", async () => {
+  await scenario.caller();
+  const { id } = (
+    await scenario.call("list_voice_laws", { filters: { "kind.eq": "hours_between_calls" } })
+  )[0];
+  await scenario.call("update_voice_law", { id, amount: 1000 });
+  const first = await scenario.voiceCampaign();
+  await scenario.send(first);
+  await service.idle();
+  const calledAgain = async (days: number) => {
+    await scenario.query(
+      (sql) => sql`
+        update campaign_sends set claimed_at = now() - make_interval(days => ${days})
+        where property_id = ${scenario.id} and campaign_id = ${first}`,
+    );
+    const next = await scenario.voiceCampaign();
+    await scenario.send(next);
+    await service.idle();
+    return (await scenario.sends(next))[0]!.status;
+  };
+  expect(await calledAgain(41)).toBe("deferred");
+  expect(await calledAgain(42)).toBe("skipped");
+});
+
 test("a call needs a written consent with its evidence", async () => {
   const { id } = await scenario.call("create_player", { player_id: "w", phone: "+17025559901" });
   const record = (more: object) =>

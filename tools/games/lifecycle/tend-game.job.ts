@@ -1,8 +1,10 @@
+import { literals } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { job } from "#runtime/operation/job.ts";
 import { endGame } from "../ending/end.ts";
 import { TEND_GAME, tendLater } from "../ending/tending.ts";
 import { findGame, type Game } from "../game/game.ts";
+import { OPEN_PLAYS } from "../play/columns.ts";
 
 /** Ends a game whose time has come or whose deck is drawn, and lets prizes expire that nobody has redeemed. */
 export default job({
@@ -19,11 +21,11 @@ async function tend(context: Context, gameId: string): Promise<void> {
   await sql`
     update game_plays set status = 'expired', code_hash = null, code_sealed = null, updated_at = now()
     where property_id = ${property.id} and game_id = ${gameId} and expires_at <= now()
-      and status in ('revealed', 'claimed', 'needs_tax_form') and outcome = 'win' returning 1`;
+      and status in (${literals(OPEN_PLAYS)}) and outcome = 'win' returning 1`;
   const [open] = await sql<[{ some: boolean }]>`
     select exists (select from game_plays
       where property_id = ${property.id} and game_id = ${gameId} and outcome = 'win'
-        and status in ('revealed', 'claimed', 'needs_tax_form') and expires_at is not null) as some`;
+        and status in (${literals(OPEN_PLAYS)}) and expires_at is not null) as some`;
   const goesOn = isLive && end === null;
   if (goesOn || open.some) tendLater(context, gameId, goesOn ? game.ends_at : null);
 }

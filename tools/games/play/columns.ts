@@ -4,14 +4,9 @@ import { internal, readable, timestamp } from "#runtime/operation/columns.ts";
 import { Odds } from "#tools/games/draw/odds.ts";
 import { SOURCES } from "#tools/games/tickets/grant.ts";
 
-export const PLAY_STATUSES = [
-  "revealed",
-  "claimed",
-  "needs_tax_form",
-  "redeemed",
-  "expired",
-  "voided",
-] as const;
+/** The statuses of a play whose prize can still be had. */
+export const OPEN_PLAYS = ["revealed", "claimed", "needs_tax_form"] as const;
+export const PLAY_STATUSES = [...OPEN_PLAYS, "redeemed", "expired", "voided"] as const;
 
 const time = () => readable(timestamp().nullable());
 

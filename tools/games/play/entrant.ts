@@ -2,7 +2,8 @@ import { type Fragment, sql } from "#db/sql.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { PlayedGame } from "#tools/games/game/game.ts";
-import { BARRED, mayPlay } from "#tools/games/tickets/grant.ts";
+import { mayPlay } from "#tools/games/tickets/grant.ts";
+import { BARRED_STATUSES, isStatus } from "#tools/people/statuses.ts";
 import { audienceOf } from "#tools/segments/rules/references.ts";
 
 /** A player before a play. */
@@ -48,7 +49,7 @@ export async function checkEligible(context: Context, game: PlayedGame, player: 
 }
 
 function barrierOf({ property }: Context, game: PlayedGame, player: Entrant): string | null {
-  if (BARRED.some((status) => status === player.status)) return player.status;
+  if (isStatus(BARRED_STATUSES, player.status)) return player.status;
   if (!player.may_play) return "self_excluded";
   const age = Math.max(game.min_age ?? 0, property.min_age);
   if (player.age !== null && player.age < age) return "underage";

@@ -1,18 +1,16 @@
 import { cast, type Fragment, sql } from "#db/sql.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
+import { BARRED_STATUSES } from "#tools/people/statuses.ts";
 
 export const SOURCES = ["journey", "campaign", "share", "free_entry", "prize", "manual"] as const;
 export type TicketSource = (typeof SOURCES)[number];
-
-/** The statuses of players who get no game, no ticket and no prize. */
-export const BARRED = ["self_excluded", "banned", "deceased", "erased"] as const;
 
 /** A condition on `players p`: nothing bars the player from all games. */
 export function mayPlay(propertyId: string): Fragment {
   const excluded = (column: Fragment) => sql`exists (
     select from suppressions s where s.property_id = ${propertyId}::uuid and s.address_hash = ${column}
       and s.reason = 'self_excluded' and s.lifted_at is null and (s.expires_at is null or s.expires_at > now()))`;
-  return sql`(p.deleted_at is null and p.status <> all(${BARRED}::text[])
+  return sql`(p.deleted_at is null and p.status <> all(${BARRED_STATUSES}::text[])
     and not ${excluded(sql`p.email_hash`)} and not ${excluded(sql`p.phone_hash`)})`;
 }
 

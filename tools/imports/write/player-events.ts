@@ -2,8 +2,8 @@ import { adHoc, type Fragment, raw, sql } from "#db/sql.ts";
 import { emitMany, isHeard } from "#runtime/funnel/outbox.ts";
 import { columnNames } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
+import { BARRED_STATUSES } from "#tools/people/statuses.ts";
 import players from "#tools/players/players.table.ts";
-import { KEPT_STATUSES } from "./verdicts.ts";
 
 /** Changes of these are no news about the player. */
 const UNTOLD = ["updated_at", "import_job_id"];
@@ -61,6 +61,6 @@ export async function announceExcluded({ sql, property }: Context): Promise<void
       cross join lateral (
         select player_id from players where property_id = ${property.id} and id = r.player offset 0) p
       where r.excluded and r.verdict is null
-        and (r.target is null or r.target_status <> all(${KEPT_STATUSES}::text[]))`,
+        and (r.target is null or r.target_status <> all(${BARRED_STATUSES}::text[]))`,
   );
 }

@@ -1,4 +1,4 @@
-import { raw } from "#db/sql.ts";
+import { literals, raw } from "#db/sql.ts";
 import { transactionStart } from "#db/transaction-start.ts";
 import { emitMany } from "#runtime/funnel/outbox.ts";
 import type { Context } from "#runtime/operation/context.ts";
@@ -9,14 +9,14 @@ import {
   type Leaving,
 } from "#tools/compliance/left-addresses.ts";
 import type { ImportParams } from "#tools/imports/job/import-job.ts";
+import { BARRED_STATUSES, CONTACTABLE_STATUSES } from "#tools/people/statuses.ts";
 import refreshSegment from "#tools/segments/refresh-segment.job.ts";
 import { announced, announceExcluded } from "./player-events.ts";
-import { KEPT_STATUSES, type StagedRows } from "./verdicts.ts";
+import type { StagedRows } from "./verdicts.ts";
 
 const SPECIAL = new Set(["player_id", "status", "tags", "custom"]);
 /** The fields of a new player in its event, besides the ids. */
 const EVENT_FIELDS = ["first_name", "last_name", "tier", "adt", "coin_in"];
-const LISTED = KEPT_STATUSES.map((status) => `'${status}'`).join(", ");
 
 /** Upserts the staged rows that have no verdict. Returns how many players it has created and updated. */
 export async function writePlayers(
@@ -52,7 +52,7 @@ async function updatePlayers(
   const result = await sql`
     update players p set ${raw(assignments.join(", "))},
       status = case
-        when p.status in (${raw(LISTED)}) then p.status
+        when p.status in (${literals(BARRED_STATUSES)}) then p.status
         when r.excluded then 'self_excluded'
         ${fills ? sql`else p.status` : sql`else coalesce(r.status, p.status)`} end,
       custom = ${fills ? sql`coalesce(r.custom, '{}') || p.custom` : sql`p.custom || coalesce(r.custom, '{}')`},
@@ -77,7 +77,7 @@ async function updatePlayers(
 async function freedPlayers({ sql }: Context): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
     select target as id from import_rows
-    where target_status = 'vip_hold' and status in ('active', 'inactive') and excluded is not true and verdict is null`;
+    where target_status = 'vip_hold' and status in (${literals(CONTACTABLE_STATUSES)}) and excluded is not true and verdict is null`;
   return rows.map(({ id }) => id);
 }
 

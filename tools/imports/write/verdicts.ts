@@ -4,11 +4,8 @@ import { type ImportParams, MATCH_KEYS, type MatchKey } from "#tools/imports/job
 import type { Staged } from "#tools/imports/read/rows.ts";
 import { anyBar, anyErased, barOf, numberHash } from "#tools/people/bars.ts";
 import { identityHash } from "#tools/people/identity.ts";
-import { FREE_STATUSES, PLAYER_STATUSES } from "#tools/people/statuses.ts";
+import { BARRED_STATUSES } from "#tools/people/statuses.ts";
 import { columnsIn, stage } from "./staging.ts";
-
-/** The statuses that an import neither sets nor changes. */
-export const KEPT_STATUSES = PLAYER_STATUSES.filter((status) => !FREE_STATUSES.includes(status));
 
 export interface RowVerdict {
   row: number;
@@ -56,7 +53,7 @@ export async function stageRows(
         or x.id is not null, b.status, case
       when l.erased or p.status = 'erased' then 'erased'
       when p.import_job_id = ${jobId} or ${isLater(context, used, lists.aliases)} then 'duplicate_in_file'
-      when r.status = any(${KEPT_STATUSES}::text[]) and r.status is distinct from p.status then 'type_mismatch'
+      when r.status = any(${BARRED_STATUSES}::text[]) and r.status is distinct from p.status then 'type_mismatch'
       when p.id is not null and ${skipsExisting} then 'skip'
       when p.id is null and ${skipsUnknown} then 'skip'
       when o.id is not null then 'conflict'

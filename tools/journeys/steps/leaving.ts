@@ -1,11 +1,9 @@
 import { type Fragment, sql } from "#db/sql.ts";
 import { filterPath } from "#tools/journeys/nodes/event-filter.ts";
 import type { Moment } from "#tools/journeys/nodes/node.ts";
+import { BARRED_STATUSES } from "#tools/people/statuses.ts";
 import { audienceBy } from "#tools/segments/rules/references.ts";
 import type { Version } from "./version.ts";
-
-/** Statuses of players for whom every journey ends. */
-const ENDED = ["erased", "self_excluded", "banned", "deceased"];
 
 /** Whether a version takes people out whom the gate would let through. */
 export function endsEarly({ goal, exitConditions, endsAt }: Version): boolean {
@@ -26,7 +24,7 @@ export function leavingCases(moment: Moment, version: Version): { cases: Fragmen
     : sql``;
   const ends = endsAt === null ? sql`` : sql`when ${endsAt}::timestamptz <= ${now} then '!journey_ended'`;
   const cases = sql`when p.id is null then '!erased' when p.deleted_at is not null then '!deleted'
-    when p.status = any(${ENDED}::text[]) then '!' || p.status ${leavesByGoal} ${leavesByRule} ${ends}`;
+    when p.status = any(${BARRED_STATUSES}::text[]) then '!' || p.status ${leavesByGoal} ${leavesByRule} ${ends}`;
   return { cases, reached };
 }
 

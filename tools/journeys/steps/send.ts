@@ -1,15 +1,13 @@
 import { adHoc, cte, join, sql } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { findCampaign } from "#tools/campaigns/campaign/campaign.ts";
+import { SETTLED_SENDS } from "#tools/campaigns/campaign-sends.table.ts";
 import deliverCampaign from "#tools/campaigns/delivery/deliver-campaign.job.ts";
 import { plannedCtes } from "#tools/campaigns/planning/plan.ts";
 import { NOT_SENT, SENT } from "#tools/journeys/nodes/message.ts";
 import type { Moment } from "#tools/journeys/nodes/node.ts";
 import { leavingCases } from "./leaving.ts";
 import { type Moved, type Movement, move } from "./move.ts";
-
-/** Statuses of a send behind which it does not change to unsent any more. */
-const SETTLED = ["sent", "delivered", "bounced", "failed", "skipped", "cancelled"];
 
 /**
  * Plans the message of a node to the people who are due there. Those who have a reason to leave, leave instead. The
@@ -86,7 +84,7 @@ export function settle(
     phase: "sending",
     columns: sql`, s.status as send_status`,
     join: sql`join campaign_sends s on s.property_id = ${context.property.id}::uuid and s.id = d.send_id`,
-    due: sql`s.status = any(${SETTLED}::text[])`,
+    due: sql`s.status = any(${SETTLED_SENDS}::text[])`,
     next: sql`case when d.send_status in ('sent', 'delivered') then ${SENT} else ${NOT_SENT} end`,
   });
 }

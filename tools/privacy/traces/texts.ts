@@ -1,3 +1,5 @@
+import { literals } from "#db/sql.ts";
+import { OPEN_JOBS } from "#tools/jobs/async-job.ts";
 import {
   addressPattern,
   containing,
@@ -91,7 +93,7 @@ function theirUploads(about: About) {
       from upload_chunks c
       where c.property_id = ${property.id} and not exists (
         select from import_jobs j
-        where j.property_id = ${property.id} and j.upload_id = c.upload_id and j.status in ('queued', 'processing'))
+        where j.property_id = ${property.id} and j.upload_id = c.upload_id and j.status in (${literals(OPEN_JOBS)}))
       window w as (partition by c.upload_id order by c.seq)) f
     where f.text ~* ${telling.length === 0 ? null : telling.join("|")}`;
 }
