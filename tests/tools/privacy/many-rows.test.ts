@@ -50,14 +50,16 @@ async function multiply(admin: postgres.Sql, table: string): Promise<void> {
       ? [`'${column}', ${OTHERS[type]}`]
       : [],
   );
-  const names = columns.map(({ column }) => `"${column}"`).join(", ");
+  const names = columns.map(({ column }) => `"${column}"`);
   await admin.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;
     await sql.unsafe(`
-      insert into ${table} (${names})
-      select ${names} from (
-        select (jsonb_populate_record(t, jsonb_build_object(${values.join(", ")}))).*
-        from ${table} t, generate_series(1, ${MANY}) n) r`);
+      insert into ${table} (${names.join(", ")})
+      select ${names.map((name) => `(r.one).${name}`).join(", ")} from (
+        select jsonb_populate_record(t, jsonb_build_object(${values.join(", ")})) as one
+        from ${table} t, generate_series(1, ${MANY}) n
+        -- Each record is made once, and not once for each of its columns.
+        offset 0) r`);
   });
 }
 
