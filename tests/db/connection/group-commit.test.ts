@@ -228,6 +228,15 @@ test("a writer that fails leaves nothing of its transaction", async () => {
   expect(await named("unwritten")).toEqual([]);
 });
 
+test("a last statement without one of its values leaves nothing of its transaction", async () => {
+  const half = db.asProperty(PROPERTY, async (sql, last) => {
+    await sql`insert into segments (property_id, name) values (${PROPERTY}, 'half')`;
+    last((names) => names.map((name) => fragment`select ${name}::text`), undefined);
+  });
+  await expect(half).rejects.toThrow("undefined");
+  expect(await named("half")).toEqual([]);
+});
+
 /** What the server sends for the error of a statement, and that it then waits for the next one. */
 function answerOf(code: string): Buffer {
   const message = (type: string, body: string) => {
