@@ -202,6 +202,8 @@ function composed(texts: readonly string[], values: readonly unknown[]): Fragmen
   let isAdHoc = false;
   for (const [index, value] of values.entries()) {
     const next = texts[index + 1]!;
+    // The driver would refuse it only while it sends, and the commit behind it would stand without the statement.
+    if (value === undefined) throw new TypeError("a value of a statement is undefined");
     if (Array.isArray(value) && value.some(isFragment))
       throw new TypeError("fragments in a list are joined by join");
     if (isFragment(value)) {

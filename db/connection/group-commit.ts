@@ -30,8 +30,8 @@ const LOCK_TIMEOUT = "set local lock_timeout = '100ms'";
 
 /**
  * Group commit: short writes with the same opening that arrive together share one transaction, one commit and one
- * disk flush. Without it a keyed create takes 1.5 to 1.9 times as long (S17). When a group fails, each member runs
- * again in its own transaction, so `work` may run twice.
+ * disk flush. Without it a keyed create takes 1.5 to 1.9 times as long (S17). When a group is rolled back, each member
+ * runs again in its own transaction, so `work` may run twice.
  */
 export function groupCommit(
   transact: <T>(statements: readonly string[], work: Work<T>) => Promise<T>,

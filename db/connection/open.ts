@@ -6,7 +6,7 @@ export class DeadlineExceeded extends Error {
   readonly code = "57014";
 }
 
-/** The connection was lost during the transaction: it was rolled back, or its outcome is unknown. */
+/** The connection or the commit failed: the transaction was rolled back, or its outcome is unknown. */
 export class ConnectionLost extends Error {
   readonly code = "CONNECTION_CLOSED";
 

@@ -1,4 +1,3 @@
-import postgres from "postgres";
 import {
   type Client,
   ConnectionLost,
@@ -72,15 +71,14 @@ export function transact<T>(
       await command(sql, "rollback").then(undefined, () => {});
       throw isLost() ? new ConnectionLost({ cause: error }) : error;
     }
-    // The transaction ends here in any case: after a failed statement, `commit` rolls back.
-    const failed = await Promise.all([...final.map((one) => query(sql, one)), command(sql, "commit")]).then(
-      () => null,
-      (error: unknown) => ({ error }),
-    );
-    // Only the server's own error says that nothing is committed. A reset is told before the loss of the connection.
-    const isKnown = !failed || failed.error instanceof postgres.PostgresError;
-    if (isLost() || !isKnown) throw new ConnectionLost({ cause: failed?.error });
-    if (failed) throw failed.error;
+    // The transaction ends here in any case: after a failed statement, `commit` rolls back, and its tag says so.
+    const ended = await Promise.allSettled([...final.map((one) => query(sql, one)), command(sql, "commit")]);
+    const failed = ended.find((one) => one.status === "rejected");
+    const committed = ended.at(-1)!;
+    const tag = committed.status === "fulfilled" && !isLost() ? committed.value.command : "";
+    if (tag === "ROLLBACK") throw failed?.reason ?? new Error("a statement failed, so all was rolled back");
+    // An error of the commit leaves its outcome open: a cluster reports so that a node was lost meanwhile.
+    if (tag !== "COMMIT" || failed) throw new ConnectionLost({ cause: failed?.reason });
     return result;
   });
 }

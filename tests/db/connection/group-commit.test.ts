@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { type AddressInfo, createServer, connect as dial } from "node:net";
+import { type AddressInfo, createServer, connect as dial, type Socket } from "node:net";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connect, type Database } from "#db/database.ts";
@@ -228,13 +228,37 @@ test("a writer that fails leaves nothing of its transaction", async () => {
   expect(await named("unwritten")).toEqual([]);
 });
 
-test("writes whose connection is reset under their commit are told so, and are not done again", async () => {
+test("a last statement without one of its values leaves nothing of its transaction", async () => {
+  const half = db.asProperty(PROPERTY, async (sql, last) => {
+    await sql`insert into segments (property_id, name) values (${PROPERTY}, 'half')`;
+    last((names) => names.map((name) => fragment`select ${name}::text`), undefined);
+  });
+  await expect(half).rejects.toThrow("undefined");
+  expect(await named("half")).toEqual([]);
+});
+
+/** What the server sends for the error of a statement, and that it then waits for the next one. */
+function answerOf(code: string): Buffer {
+  const message = (type: string, body: string) => {
+    const bytes = Buffer.from(`${type}....${body}`);
+    bytes.writeInt32BE(bytes.length - 1, 1);
+    return bytes;
+  };
+  return Buffer.concat([message("E", `SERROR\0VERROR\0C${code}\0Mnot said\0\0`), message("Z", "I")]);
+}
+
+test.each([
+  ["reset", (near: Socket) => near.resetAndDestroy()],
+  // A cluster says so of a node that it lost, and a proxy of its server.
+  ["answered XX000", (near: Socket) => near.write(answerOf("XX000"))],
+  ["answered 08006", (near: Socket) => near.write(answerOf("08006"))],
+])("writes whose commit is %s are told that it is unknown, and are not done again", async (how, answer) => {
   const { hostname, port } = new URL(database.url);
   const server = createServer((near) => {
     const far = dial(Number(port), hostname);
     near.pipe(far);
     far.on("data", (bytes) => {
-      if (bytes.includes("COMMIT")) near.resetAndDestroy();
+      if (bytes.includes("COMMIT")) answer(near);
       else near.write(bytes);
     });
     near.on("error", () => {});
@@ -248,13 +272,32 @@ test("writes whose connection is reset under their commit are told so, and are n
   const add = () =>
     through.asProperty(
       PROPERTY,
-      (sql) => sql`insert into segments (property_id, name) values (${PROPERTY}, ${`reset ${++runs}`})`,
+      (sql) => sql`insert into segments (property_id, name) values (${PROPERTY}, ${`${how} ${++runs}`})`,
       { group: true },
     );
   const written = await Promise.allSettled([add(), add()]);
   await through.close();
   server.close();
   const lost = { status: "rejected", reason: { code: "CONNECTION_CLOSED" } };
-  expect(await named("reset")).toEqual(["reset 1", "reset 2"]);
+  expect(await named(how)).toEqual([`${how} 1`, `${how} 2`]);
   expect(written).toMatchObject([lost, lost]);
+});
+
+test("one that goes on after a failed statement is told that nothing of it is stored, and the others are kept", async () => {
+  const ignoring = db.asProperty(
+    PROPERTY,
+    async (sql) => {
+      await sql`insert into segments (property_id, name) values (${PROPERTY}, 'ignoring')`;
+      await sql`select ${0}::int / 0`.catch(() => {});
+    },
+    { group: true },
+  );
+  const beside = db.asProperty(
+    PROPERTY,
+    (sql) => sql`insert into segments (property_id, name) values (${PROPERTY}, 'ignoring beside')`,
+    { group: true },
+  );
+  await expect(ignoring).rejects.toThrow("rolled back");
+  await beside;
+  expect(await named("ignoring")).toEqual(["ignoring beside"]);
 });
