@@ -19,6 +19,8 @@ export async function testDatabase({ isReleased = true } = {}): Promise<TestData
   const name = `t_${randomBytes(8).toString("hex")}`;
   if (workers.length > 0) await cloneCluster(server, workers, template, name);
   else await administer(server, `create database ${name} template ${template} strategy file_copy`);
+  // The embedded server's value. A server's own is meant for disks that turn, and takes few rows for worth a whole scan.
+  await administer(server, `alter database ${name} set random_page_cost = 1.1`);
   const url = withDatabase(server, name);
   const db = patient(connect(url, { application: name }));
   // A clone is another database than the one that it was made from, so sending is held in it.

@@ -104,9 +104,13 @@ async function modelOf(
   { property, planted }: { property: string; planted: Planted },
 ): Promise<Row | null> {
   const has = (name: string) => columns.some((one) => one.table === table && one.column === name);
+  // The same row at each run: the oldest one of a person.
+  const order = Object.entries({ player_id: "player_id is null", created_at: "created_at" })
+    .flatMap(([name, by]) => (has(name) ? by : []))
+    .join(", ");
   const rows = (where: ReturnType<Admin>) => admin<{ row: Row }[]>`
     select to_jsonb(t) as row from ${admin(table)} t ${where}
-    ${has("player_id") ? admin`order by player_id is null` : admin``} limit 1`;
+    ${order === "" ? admin`` : admin.unsafe(`order by ${order}`)} limit 1`;
   const [own] = await rows(has("property_id") ? admin`where property_id = ${property}` : admin``);
   const done = DONE[table] ?? {};
   if (own) return { ...own.row, ...done };

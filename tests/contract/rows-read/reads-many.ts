@@ -1,7 +1,15 @@
-/** Operations and jobs that read many rows by their nature, and the tables: by reason. */
+/** Operations and jobs that may read many rows by their nature, and the tables: by reason. */
 export const READS_MANY: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   "It counts, previews or plans for an audience or a segment, and everybody may be in it": {
     create_segment: ["players"],
+    deliver_campaign: [
+      "campaign_sends",
+      "dnc_entries",
+      "inbox_messages",
+      "players",
+      "self_exclusions",
+      "suppressions",
+    ],
     preflight_campaign: ["campaign_sends", "dnc_entries", "players", "self_exclusions", "suppressions"],
     publish_journey: [
       "dnc_entries",
@@ -12,6 +20,7 @@ export const READS_MANY: Readonly<Record<string, Readonly<Record<string, readonl
       "suppressions",
     ],
     refresh_segment: ["players"],
+    resume_journey: ["campaign_sends", "dnc_entries", "players", "self_exclusions", "suppressions"],
     schedule_campaign: ["campaign_sends", "dnc_entries", "players", "self_exclusions", "suppressions"],
     segment_preview: ["players"],
     segment_reach: ["campaign_sends", "dnc_entries", "players", "self_exclusions", "suppressions"],
@@ -25,12 +34,12 @@ export const READS_MANY: Readonly<Record<string, Readonly<Record<string, readonl
     validate_journey: ["dnc_entries", "player_events", "players", "self_exclusions", "suppressions"],
   },
   "It counts the people of one campaign, journey or game, and everybody may be in it": {
-    deliver_campaign: ["campaign_sends"],
     archive_journey: ["campaign_sends", "journey_enrollments"],
     draw_journey: ["journey_enrollments"],
     game_report: ["game_plays"],
     journey_report: ["journey_enrollments"],
     refresh_campaign_stats: ["campaign_clicks", "campaign_sends", "inbox_messages", "players"],
+    resume_all_sending: ["campaign_sends"],
     verify_journey: ["journey_enrollments"],
   },
   "It shows exact counts of the property's records": {
