@@ -49,7 +49,7 @@ export function inActivity<Args extends unknown[], T>(work: (...args: Args) => T
   return AsyncLocalStorage.bind(work);
 }
 
-/** 32 hexadecimal digits. Node keeps random bytes ready for UUIDs; to ask the system for some costs ten times as much. */
+/** 32 hexadecimal digits. Node keeps random bytes ready for UUIDs; to ask the system for some costs several times as much. */
 function randomHex(): string {
   return randomUUID().replaceAll("-", "");
 }

@@ -17,7 +17,7 @@ interface Use {
 export async function askAboutLists(context: Context, segmentIds: string[]): Promise<ReadonlySet<string>> {
   if (segmentIds.length === 0 || !countsPeople(context.call)) return new Set();
   const uses = await usesOf(context, segmentIds);
-  // Which of its players are others is not counted.
+  // Nobody counts the players that are others now.
   for (const use of uses) context.ask?.({ sentences: () => [useWords(use)], reach: UNBOUNDED });
   return new Set(uses.map(({ id }) => id));
 }

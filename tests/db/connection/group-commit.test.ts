@@ -237,7 +237,7 @@ test("a last statement without one of its values leaves nothing of its transacti
   expect(await named("half")).toEqual([]);
 });
 
-/** What the server sends for the error of a statement, and that it then waits for the next one. */
+/** The messages by which the server tells the error of a statement, and that it waits for the next one. */
 function answerOf(code: string): Buffer {
   const message = (type: string, body: string) => {
     const bytes = Buffer.from(`${type}....${body}`);

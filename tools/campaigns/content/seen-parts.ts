@@ -97,7 +97,7 @@ function partsOf(html: string, mute = MUTE): SeenParts {
     parser.write(read.slice(at, at + CHUNK));
   if (open.length <= MOST_NESTED) parser.end();
   else {
-    // What stands deeper is said to be hidden.
+    // Words that stand deeper are said to be hidden.
     open.push({ ...PAGE, isGone: true });
     take(escaped(read.slice(at)));
   }

@@ -1,6 +1,6 @@
 import postcss from "postcss";
 
-/** What styles do to the words of an element. */
+/** The effect of styles on the words of an element. */
 export interface Effect {
   isHiding: boolean;
   /** Whether nobody reads its size. An element within may have another. */
@@ -12,9 +12,9 @@ export interface Effect {
 
 /** The style sheets of a message. */
 export interface Sheets {
-  /** What they do to an element, by the last id, class or tag of a selector; `*` is any element. */
+  /** Their effect on an element, by the last id, class or tag of a selector; `*` is any element. */
   effects: ReadonlyMap<string, Effect>;
-  /** What each inline style does that was read so far. */
+  /** The effect of each inline style that was read so far. */
   inline: Map<string, Effect>;
   /** Texts that they show beside the HTML's. */
   added: string[];
@@ -40,7 +40,7 @@ export function readSheets(css: string): Sheets {
   return sheets;
 }
 
-/** What the sheets and its own style do to an element, apart from the elements around it. */
+/** The effect of the sheets and of its own style on an element, apart from the elements around it. */
 export function effectOn(
   name: string,
   attributes: Record<string, string>,

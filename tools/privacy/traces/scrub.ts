@@ -124,7 +124,7 @@ function everything(person: Person): Scrub {
   return { words: anyOf(everyTrace(person)), id: person.externalId };
 }
 
-/** What can be nothing but the person: an address, an identifier of letters and digits, the value of a player_id. */
+/** Texts that can mean nothing but the person: an address, an identifier of letters and digits, the value of a player_id. */
 function unmistakable({ addresses, externalId }: Person): Scrub {
   const id = isUnmistakable(externalId) ? [wordPattern(externalId)] : [];
   return { words: anyOf([...addresses.map(writtenAddress), ...id]), id: externalId };

@@ -38,7 +38,7 @@ export interface Trace {
   erasure: "delete" | Anonymized | ((erasure: Erasure) => Promise<Treated>);
 }
 
-/** What an erasure did to a table by its own way. */
+/** The changes that an erasure made to a table by its own way. */
 export interface Treated {
   /** The rows that it removed or changed. */
   rows: number;
