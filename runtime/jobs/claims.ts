@@ -139,7 +139,7 @@ function openRetry(log: Log) {
   let closed = false;
   /** Milliseconds to wait before the next try. */
   const failed = (error: unknown): number => {
-    if (failures === 0) log.warn({ err: error }, "the queue's database does not answer; retrying");
+    if (failures === 0 && !closed) log.warn({ err: error }, "the queue's database does not answer; retrying");
     failures++;
     return Math.min(LONGEST_PAUSE, 50 * 2 ** Math.min(failures, 10)) * (0.5 + Math.random() / 2);
   };
@@ -161,7 +161,6 @@ function openRetry(log: Log) {
         }
       }
     },
-    isClosed: () => closed,
     close: () => {
       closed = true;
     },

@@ -52,20 +52,16 @@ export function startWorker({ concurrency = 8, leaseMs = 30_000, ...options }: W
     log.debug({ err: error }, "not listening for new jobs; the worker polls instead");
   });
   let seenAt = performance.now();
-  const renewLeases = async () => {
-    while (!claims.retry.isClosed()) {
-      try {
-        await loop.giveBackWaiting(LONGEST_WAIT);
-        await claims.heartbeat();
-        if ((await reap(db)) > 0) loop.wake();
-        seenAt = performance.now();
-      } catch (error) {
-        claims.retry.failed(error);
-      }
-      await sleep(leaseMs / 6, undefined, { ref: false });
+  const renewals = repeat(leaseMs / 6, async () => {
+    try {
+      await loop.giveBackWaiting(LONGEST_WAIT);
+      await claims.heartbeat();
+      if ((await reap(db)) > 0) loop.wake();
+      seenAt = performance.now();
+    } catch (error) {
+      claims.retry.failed(error);
     }
-  };
-  void renewLeases();
+  });
   let stopped: Promise<void> | undefined;
   return {
     wake: (jobs) => {
@@ -84,7 +80,7 @@ export function startWorker({ concurrency = 8, leaseMs = 30_000, ...options }: W
       }
     },
     stop: ({ graceMs = GRACE } = {}) => {
-      stopped ??= stop(graceMs, claims, loop, log);
+      stopped ??= stop(graceMs, claims, loop, renewals, log);
       return stopped;
     },
   };
@@ -162,6 +158,24 @@ function startLoop(claims: Claims, concurrency: number, options: WorkerOptions) 
   };
 }
 
+/** Repeats the work with a pause of `every` milliseconds, until it is stopped. `stop` waits for work under way. */
+function repeat(every: number, work: () => Promise<void>) {
+  const stopping = new AbortController();
+  const pause = { ref: false, signal: stopping.signal };
+  const ended = (async () => {
+    while (!stopping.signal.aborted) {
+      await work();
+      await sleep(every, undefined, pause).catch(() => {});
+    }
+  })();
+  return {
+    stop: (): Promise<void> => {
+      stopping.abort();
+      return ended;
+    },
+  };
+}
+
 function openTimer(ring: () => void) {
   let timer: NodeJS.Timeout | undefined;
   return {
@@ -231,7 +245,13 @@ function describe(error: unknown): string {
   return text.replaceAll("\0", "").slice(0, 2_000);
 }
 
-async function stop(graceMs: number, claims: Claims, loop: Loop, log: Log): Promise<void> {
+async function stop(
+  graceMs: number,
+  claims: Claims,
+  loop: Loop,
+  renewals: ReturnType<typeof repeat>,
+  log: Log,
+): Promise<void> {
   const claimed = loop.stop();
   for (const job of claims.held) job.stop.abort();
   const back = loop.giveBackWaiting(0);
@@ -242,8 +262,8 @@ async function stop(graceMs: number, claims: Claims, loop: Loop, log: Log): Prom
     log.warn({ jobs: rest.map((job) => job.id) }, "stopping; unfinished jobs are given back to the queue");
   }
   const ended = Promise.all([claimed, back, claims.giveBack(rest), claims.completed()]);
-  const released = ended.then(claims.releaseUnanswered);
+  const released = ended.then(claims.releaseUnanswered).catch(claims.retry.failed);
   const late = sleep(GIVING_BACK, undefined, { ref: false });
-  await Promise.race([released.catch(claims.retry.failed), late]);
+  await Promise.race([released.then(renewals.stop), late]);
   claims.retry.close();
 }
