@@ -276,9 +276,9 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "locks.ts",
     "places.ts",
     "shown-texts.ts",
-    "statuses.ts",
     "words.ts",
   ],
+  "tools/statuses": ["campaigns.ts", "games.ts", "players.ts", "sends.ts"],
   "tools/voice-calls": [
     "call.ts",
     "end.ts",

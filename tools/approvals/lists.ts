@@ -1,4 +1,6 @@
+import { literals } from "#db/sql.ts";
 import { type Context, UNBOUNDED } from "#runtime/operation/context.ts";
+import { LIVE_GAMES } from "#tools/statuses/games.ts";
 import { countsPeople } from "./approval.ts";
 
 interface Use {
@@ -41,7 +43,7 @@ function usesOf({ sql, property }: Context, segmentIds: string[]): Promise<Use[]
         and status in ('scheduled', 'queued', 'paused')
       union all
       select 'game', id, name, null, approved_state -> 'audience' from games
-      where property_id = ${property.id} and deleted_at is null and status in ('active', 'paused')
+      where property_id = ${property.id} and deleted_at is null and status in (${literals(LIVE_GAMES)})
     )
     select a.id, l.name as list, a.kind, a.name, a.count
     from approved a join lists l on jsonb_exists(a.audience, l.key)

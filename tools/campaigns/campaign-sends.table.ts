@@ -6,15 +6,10 @@ import { BLOCK_REASONS } from "#tools/compliance/gate.ts";
 import { DEFER_REASONS } from "#tools/compliance/hours.ts";
 import { EXIT_REASONS } from "#tools/enrollments/exit-reasons.ts";
 import { SENT_BY_FORM } from "#tools/people/address.ts";
+import { SEND_STATUSES } from "#tools/statuses/sends.ts";
 
 const time = (rules?: ColumnRules) => readable(timestamp().nullable(), rules);
 const text = (rules?: ColumnRules) => readable(z.string().nullable(), rules);
-
-/** The statuses of a send that may still change to sent or to unsent. */
-export const OPEN_SENDS = ["pending", "deferred", "sending", "unknown"] as const;
-/** The statuses behind which a send does not change to unsent any more. */
-export const SETTLED_SENDS = ["sent", "delivered", "bounced", "failed", "skipped", "cancelled"] as const;
-export const SEND_STATUSES = [...OPEN_SENDS, ...SETTLED_SENDS] as const;
 
 /** Reasons of campaigns and of vendors why a message is skipped, beside those of the gate and of journeys. */
 const OWN_REASONS = ["ab_test", "address_changed", "duplicate_address", "expired", "holdout", "simulated"];

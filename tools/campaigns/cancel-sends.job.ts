@@ -1,6 +1,8 @@
 import { z } from "zod";
+import { literals } from "#db/sql.ts";
 import { NIL_UUID } from "#db/types.ts";
 import { job } from "#runtime/operation/job.ts";
+import { WAITING_SENDS } from "#tools/statuses/sends.ts";
 import { settleLater } from "./campaign/jobs.ts";
 
 const CHUNK = 10_000;
@@ -20,7 +22,7 @@ export default job({
             select s.id from campaign_sends s
             join campaigns c on c.property_id = ${property.id} and c.id = s.campaign_id and c.status = 'cancelled'
             where s.property_id = ${property.id} and s.campaign_id = ${campaignId} and s.id > ${from}
-              and s.status in ('pending', 'deferred')
+              and s.status in (${literals(WAITING_SENDS)})
             order by s.id limit ${CHUNK} for update of s
           ), marked as (
             update campaign_sends s set status = case when s.repeats then 'unknown' else 'cancelled' end, updated_at = now()

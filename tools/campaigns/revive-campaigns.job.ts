@@ -1,7 +1,9 @@
 import { z } from "zod";
 import type { Sql } from "#db/database.ts";
+import { literals } from "#db/sql.ts";
 import { enqueue } from "#runtime/jobs/queue.ts";
 import { job } from "#runtime/operation/job.ts";
+import { WAITING_SENDS } from "#tools/statuses/sends.ts";
 import chooseWinner from "./choose-winner.job.ts";
 import deliverCampaign from "./delivery/deliver-campaign.job.ts";
 import fireCampaign from "./fire-campaign.job.ts";
@@ -44,7 +46,7 @@ async function stranded(sql: Sql): Promise<Stranded[]> {
     select property_id, id, status from campaigns c
     where deleted_at is null and (status in ('queued', 'sending') and (journey_id is null or exists (
         select from campaign_sends s
-        where s.property_id = c.property_id and s.campaign_id = c.id and s.is_open and s.status in ('pending', 'deferred')))
+        where s.property_id = c.property_id and s.campaign_id = c.id and s.is_open and s.status in (${literals(WAITING_SENDS)})))
       or status = 'scheduled' and coalesce(fires_at, scheduled_at) < now() - interval '1 minute')`;
   if (open.length === 0) return [];
   const alive = await sql<{ id: string }[]>`
@@ -64,7 +66,7 @@ async function emptied(sql: Sql): Promise<Pick<Stranded, "property_id" | "id">[]
     const waiting = await sql`
       select from campaign_sends
       where property_id = ${one.property_id} and campaign_id = ${one.id}
-        and status in ('pending', 'deferred', 'sending')
+        and status in (${literals(WAITING_SENDS)}, 'sending')
       limit 1`;
     if (waiting.length === 0) empty.push(one);
   }

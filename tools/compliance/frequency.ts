@@ -1,4 +1,5 @@
-import { cast, type Fragment, join, raw, sql } from "#db/sql.ts";
+import { cast, type Fragment, join, literals, raw, sql } from "#db/sql.ts";
+import { WAITING_SENDS } from "#tools/statuses/sends.ts";
 import { CHANNELS, type Channel } from "./channels.ts";
 import { clockAt, type WaitOptions } from "./hours.ts";
 
@@ -92,7 +93,7 @@ export function capsCtes(options: CapOptions, source: string): Fragment {
   const counted = (match: Fragment) => sql`select s.id, s.claimed_at from campaign_sends s
     where s.property_id = ${own} and ${match} and s.claimed_at > ${now} - c.span - interval '1 day'
       and (s.status in ('sending', 'sent', 'delivered', 'bounced', 'unknown')
-        or s.repeats and (s.status in ('pending', 'deferred') ${others} or ${UNCONFIRMED})${law})
+        or s.repeats and (s.status in (${literals(WAITING_SENDS)}) ${others} or ${UNCONFIRMED})${law})
       and (s.channel = c.channel or c.channel = 'any' and s.channel <> 'inbox'
         or c.channel = 'phone' and s.channel in ('sms', 'voice'))
       and (c.is_law or not exists (${campaign} and k.is_transactional))

@@ -1,7 +1,7 @@
 import { cast, type Fragment, join, raw, sql } from "#db/sql.ts";
 import type { Property } from "#runtime/operation/property.ts";
-import type { BarringStatus } from "#tools/people/statuses.ts";
 import { hasSubscription } from "#tools/push-subscriptions/subscription.ts";
+import type { BarringStatus } from "#tools/statuses/players.ts";
 import type { Channel } from "./channels.ts";
 
 /** The channels of messages. The branded inbox needs no consent; all other rules apply to it. */

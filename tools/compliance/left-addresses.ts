@@ -6,7 +6,7 @@ import {
   isStatus,
   PLAYER_STATUSES,
   type PlayerStatus,
-} from "#tools/people/statuses.ts";
+} from "#tools/statuses/players.ts";
 import { announceSuppressed, WRITTEN, type WrittenSuppression } from "./suppression-events.ts";
 
 /** A player's record that lets go of its email or its phone. */

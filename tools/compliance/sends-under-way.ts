@@ -1,6 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Sql } from "#db/database.ts";
+import { literals } from "#db/sql.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
+import { WAITING_SENDS } from "#tools/statuses/sends.ts";
 import type { Channel } from "./channels.ts";
 import type { BlockReason } from "./gate.ts";
 
@@ -106,7 +108,7 @@ async function mayStart(
 /** Over `campaign_sends s` and `targets t`: the send waits, and the bar forbids it. */
 function isOpen(sql: Sql, { channels, reason }: Bar): Fragment {
   return sql`((t.own or not ${OWN.includes(reason)}) and s.channel = any(${[...channels]}::text[])
-    and s.status in ('pending', 'deferred'))`;
+    and s.status in (${literals(WAITING_SENDS)}))`;
 }
 
 /** A CTE of the sends to an address. */

@@ -1,8 +1,10 @@
 import { z } from "zod";
+import { literals } from "#db/sql.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { afterChange, createOnly, pastTime, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, type RowOf, table, type Values } from "#runtime/operation/table.ts";
+import { LIVE_CAMPAIGNS } from "#tools/statuses/campaigns.ts";
 import { CUSTOM_TYPES, type CustomType, lockCustomFields } from "./values.ts";
 
 const MOST_FIELDS = 200;
@@ -88,7 +90,7 @@ async function refuseUsed({ sql, property }: Context, { key }: Definition, refus
       (select name from segments where property_id = ${property.id} and deleted_at is null
         and position(${named} in conditions::text || groups::text) > 0 limit 1) as segment,
       (select name from campaigns where property_id = ${property.id} and deleted_at is null
-        and status in ('scheduled', 'queued', 'sending', 'paused')
+        and status in (${literals(LIVE_CAMPAIGNS)})
         and position(${named} in conditions::text) > 0 limit 1) as campaign`;
   const by = used?.players
     ? "players have values of it"

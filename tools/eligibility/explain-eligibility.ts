@@ -3,11 +3,11 @@ import { invalid, noSuch } from "#runtime/faults.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { type Campaign, findCampaign } from "#tools/campaigns/campaign/campaign.ts";
-import { SEND_STATUSES } from "#tools/campaigns/campaign-sends.table.ts";
 import { hasAudience } from "#tools/campaigns/planning/audience.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
 import { BLOCK_REASONS, type BlockReason, CALL_REASONS, type GatedChannel } from "#tools/compliance/gate.ts";
 import { DEFER_REASONS, type DeferReason } from "#tools/compliance/hours.ts";
+import { SEND_STATUSES } from "#tools/statuses/sends.ts";
 import { type Evidence, type Traced, traceOf } from "./trace.ts";
 
 /** The rules that a campaign adds to the gate's, with their meanings. */

@@ -1,7 +1,6 @@
 import { cast, type Fragment, join, raw, sql } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
-import type { SEND_STATUSES } from "#tools/campaigns/campaign-sends.table.ts";
 import { audienceSql, heldOut } from "#tools/campaigns/planning/audience.ts";
 import { capsCtes } from "#tools/compliance/frequency.ts";
 import {
@@ -15,6 +14,7 @@ import {
 import { closingCte, hoursCtes, nextOpening } from "#tools/compliance/hours.ts";
 import { rowsInForce } from "#tools/consent/in-force.ts";
 import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
+import type { SEND_STATUSES } from "#tools/statuses/sends.ts";
 
 type SendStatus = (typeof SEND_STATUSES)[number];
 

@@ -1,7 +1,8 @@
-import { adHoc, type Fragment, sql } from "#db/sql.ts";
+import { adHoc, type Fragment, literals, sql } from "#db/sql.ts";
 import { emitMany } from "#runtime/funnel/outbox.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { EventName } from "#runtime/operation/events.ts";
+import { WAITING_SENDS } from "#tools/statuses/sends.ts";
 import type { ExitReason } from "./exit-reasons.ts";
 
 /**
@@ -53,7 +54,7 @@ async function cancelUnsent(
   await transaction`
     update campaign_sends set status = case when repeats then 'unknown' else 'cancelled' end,
       skip_reasons = array[${reason}::text], updated_at = now()
-    where property_id = ${property.id} and id = any(${sends}::uuid[]) and status in ('pending', 'deferred')`;
+    where property_id = ${property.id} and id = any(${sends}::uuid[]) and status in (${literals(WAITING_SENDS)})`;
 }
 
 /** Ends everything that these players are in. */

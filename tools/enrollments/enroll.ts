@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { cast, cte, type Fragment, join, literals, sql } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { BARRED_STATUSES } from "#tools/people/statuses.ts";
+import { BARRED_STATUSES } from "#tools/statuses/players.ts";
 import { askBeforeMoving } from "./ask.ts";
 import { stepSoon } from "./jobs.ts";
 import { endWaits } from "./waits.ts";

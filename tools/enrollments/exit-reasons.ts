@@ -1,4 +1,4 @@
-import type { BarredStatus } from "#tools/people/statuses.ts";
+import type { BarredStatus } from "#tools/statuses/players.ts";
 
 /** The reasons why an enrollment ends, each as the rest of a sentence about the player. An exit node may give others. */
 export const EXIT_REASONS = {

@@ -1,11 +1,12 @@
 import { z } from "zod";
 import { timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { STATUSES, TYPES } from "#tools/games/game/columns.ts";
+import { TYPES } from "#tools/games/game/columns.ts";
 import type { Game } from "#tools/games/game/game.ts";
 import { PLAY_STATUSES } from "#tools/games/play/columns.ts";
 import { KINDS } from "#tools/games/prize/columns.ts";
 import { prizesOf } from "#tools/games/prize/prize.ts";
+import { GAME_STATUSES } from "#tools/statuses/games.ts";
 
 /** A prize as a player sees it: its weight is in the rules, never in the page's data. */
 export const ShownPrize = z.object({
@@ -22,7 +23,7 @@ export const ShownGame = z.object({
   name: z.string(),
   description: z.string().nullable(),
   type: z.enum(TYPES),
-  status: z.enum(STATUSES),
+  status: z.enum(GAME_STATUSES),
   ends_at: timestamp().nullable(),
   rules_text: z.string().nullable(),
   rules_url: z.string().nullable(),

@@ -4,6 +4,7 @@ import { invalid } from "#runtime/faults.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { audienceOf } from "#tools/segments/rules/references.ts";
+import { OPEN_GAMES } from "#tools/statuses/games.ts";
 import { checkStatus, findGame } from "./game/game.ts";
 import { grantTickets } from "./tickets/grant.ts";
 
@@ -44,7 +45,7 @@ export default tool({
       throw invalid("expiresAt", "has passed, so nobody could use the tickets; give a later time");
     }
     const game = await findGame(context, gameId, { lock: "share" });
-    checkStatus(game, ["draft", "active", "paused"], "get tickets");
+    checkStatus(game, OPEN_GAMES, "get tickets");
     const { property } = context;
     const people = playerIds
       ? sql`select unnest(${[...new Set(playerIds)]}::uuid[]) as id`

@@ -1,10 +1,12 @@
 import { z } from "zod";
+import { literals } from "#db/sql.ts";
 import { type Context, UNBOUNDED } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { update } from "#runtime/operation/rows.ts";
 import { lockPause, refusePaused } from "#tools/campaigns/campaign/property-pause.ts";
 import deliverCampaign from "#tools/campaigns/delivery/deliver-campaign.job.ts";
 import { stepSoon } from "#tools/enrollments/jobs.ts";
+import { WAITING_SENDS } from "#tools/statuses/sends.ts";
 import { checkStatus, findJourney, JourneyView } from "./journey/journey.ts";
 import journeys from "./journeys.table.ts";
 
@@ -78,7 +80,7 @@ async function countWaiting({ sql: transaction, property }: Context, journeyId: 
   const [counted] = await transaction<[{ count: number }]>`
     select count(*)::int as count from campaigns c
       join campaign_sends s on s.property_id = ${property.id} and s.campaign_id = c.id and s.is_open
-    where c.property_id = ${property.id} and c.journey_id = ${journeyId} and s.status in ('pending', 'deferred')`;
+    where c.property_id = ${property.id} and c.journey_id = ${journeyId} and s.status in (${literals(WAITING_SENDS)})`;
   return counted.count;
 }
 

@@ -1,7 +1,7 @@
 import { type Fragment, literals, sql } from "#db/sql.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
+import { isStatus, KEPT_BY_NUMBER } from "#tools/statuses/players.ts";
 import { addressHash } from "./address.ts";
-import { isStatus, KEPT_BY_NUMBER } from "./statuses.ts";
 
 /** Over `players d`: a deleted record with such a status. */
 export const IS_BARRED = sql`d.deleted_at is not null and d.merged_into is null

@@ -1,9 +1,11 @@
 import { z } from "zod";
 import type { Sql } from "#db/database.ts";
+import { literals } from "#db/sql.ts";
 import { Fault } from "#runtime/faults.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { quoted } from "#runtime/visible-text.ts";
+import { WAITING_SENDS } from "#tools/statuses/sends.ts";
 
 const Going = z.object({
   property: z.string().describe("Its slug"),
@@ -99,7 +101,7 @@ async function goingCampaigns(sql: Sql, { id, slug }: Property): Promise<z.input
   const rows = await sql<z.input<typeof Going>[]>`
     select c.id, c.name, c.channel, c.status, c.scheduled_at, case when c.planned_at is not null then (
         select count(*)::int from campaign_sends s
-        where s.property_id = ${id} and s.campaign_id = c.id and s.status in ('pending', 'deferred')) end as waiting
+        where s.property_id = ${id} and s.campaign_id = c.id and s.status in (${literals(WAITING_SENDS)})) end as waiting
     from campaigns c
     where c.property_id = ${id} and c.status in ('scheduled', 'queued', 'sending') and c.deleted_at is null
     order by c.status, c.id`;

@@ -1,6 +1,6 @@
 import { Fault, one } from "#runtime/faults.ts";
 import type { Call, Tenant } from "#runtime/operation/context.ts";
-import { FREE_STATUSES, PLAYER_STATUSES } from "#tools/people/statuses.ts";
+import { FREE_STATUSES, PLAYER_STATUSES } from "#tools/statuses/players.ts";
 import { type LinkSubject, MESSAGE_LINK_DAYS, PLAYER_PAGES, type PlayerPage } from "./links.ts";
 
 /** The player who has opened a page. */

@@ -1,8 +1,8 @@
 import { Fault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import type { PlayerStatus } from "#tools/people/statuses.ts";
 import { matchPerson, type PlayerValues } from "#tools/players/player.ts";
 import { MOST_TAGS } from "#tools/players/rules.ts";
+import type { PlayerStatus } from "#tools/statuses/players.ts";
 
 /** Columns that are filled together: an address with its hash, a place with its country. */
 const GROUPS: readonly (readonly string[])[] = [

@@ -4,7 +4,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
 import { IS_BARRED, numberHash } from "#tools/people/bars.ts";
 import { identityHash } from "#tools/people/identity.ts";
-import { FREE_STATUSES, isStatus, KEPT_BY_NUMBER, type KeptByNumber } from "#tools/people/statuses.ts";
+import { FREE_STATUSES, isStatus, KEPT_BY_NUMBER, type KeptByNumber } from "#tools/statuses/players.ts";
 
 /** A player's current or future values, as far as they are known. */
 export type PlayerValues = Record<string, unknown>;

@@ -25,14 +25,14 @@ import {
   STATE_FORM,
   stateOf,
 } from "#tools/people/places.ts";
+import { playerWords } from "#tools/people/words.ts";
 import {
   CONTACTABLE_STATUSES,
   EMAIL_STATUSES,
   isStatus,
   KEPT_BY_NUMBER,
   PLAYER_STATUSES,
-} from "#tools/people/statuses.ts";
-import { playerWords } from "#tools/people/words.ts";
+} from "#tools/statuses/players.ts";
 import { checkStatus, matchPerson, type PlayerValues, storedAddresses } from "./player.ts";
 import { isBirthDate, isTimeZone, MOST_CHARACTERS, MOST_TAG, MOST_TAGS } from "./rules.ts";
 import { askAboutNewTexts, askAboutWeakening } from "./weakening.ts";

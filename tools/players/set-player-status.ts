@@ -9,8 +9,8 @@ import { freeLeftAddresses } from "#tools/compliance/left-addresses.ts";
 import { stopSends } from "#tools/compliance/sends-under-way.ts";
 import { endFor } from "#tools/enrollments/end.ts";
 import { liftDeletedBars } from "#tools/people/bars.ts";
-import { FREE_STATUSES, isStatus } from "#tools/people/statuses.ts";
 import { playerWords } from "#tools/people/words.ts";
+import { FREE_STATUSES, isStatus } from "#tools/statuses/players.ts";
 import players from "./players.table.ts";
 
 /** The statuses that this function sets and removes. Self-exclusion and erasure have their own functions. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { literals } from "#db/sql.ts";
 import { checkSettings } from "#runtime/channels/index.ts";
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
@@ -6,6 +7,7 @@ import { refuseHost } from "#runtime/network/public-address.ts";
 import { afterChange } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, type RowOf, table, type Values } from "#runtime/operation/table.ts";
+import { LIVE_CAMPAIGNS } from "#tools/statuses/campaigns.ts";
 import { columns } from "./columns.ts";
 
 export default table({
@@ -81,7 +83,7 @@ async function beforeDelete({ sql, property }: Context, current: RowOf<typeof co
   const [busy] = await sql<{ id: string; status: string }[]>`
     select id, status from campaigns
     where property_id = ${property.id} and provider_id = ${current.id} and deleted_at is null
-      and status in ('scheduled', 'queued', 'sending', 'paused') limit 1`;
+      and status in (${literals(LIVE_CAMPAIGNS)}) limit 1`;
   if (busy) {
     throw new Fault("conflict", {
       message: `The campaign ${busy.id} is ${busy.status} and names this provider; change it first.`,

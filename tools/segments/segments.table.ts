@@ -1,9 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
+import { literals } from "#db/sql.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { afterChange, readable, timestamp, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, type NextOf, type RowOf, table, type Values } from "#runtime/operation/table.ts";
+import { LIVE_CAMPAIGNS } from "#tools/statuses/campaigns.ts";
+import { LIVE_GAMES } from "#tools/statuses/games.ts";
 import refreshSegment, { forgetMembers } from "./refresh-segment.job.ts";
 import { Condition, Group } from "./rules/compile.ts";
 import { audienceOf } from "./rules/references.ts";
@@ -101,12 +104,12 @@ async function checkUnused({ sql, property }: Context, { id }: RowOf<typeof colu
   const [user] = await sql<{ kind: keyof typeof REMEDIES; name: string; status: string | null }[]>`
     select 'campaign' as kind, name, status from campaigns
     where property_id = ${property.id} and deleted_at is null
-      and status in ('scheduled', 'queued', 'sending', 'paused')
+      and status in (${literals(LIVE_CAMPAIGNS)})
       and (segment_id = ${id} or ${id}::uuid = any(exclude_segment_ids)
         or position(${named} in lower(conditions::text)) > 0)
     union all
     select 'game', name, status from games
-    where property_id = ${property.id} and deleted_at is null and status in ('active', 'paused')
+    where property_id = ${property.id} and deleted_at is null and status in (${literals(LIVE_GAMES)})
       and segment_id = ${id}
     union all
     select 'segment', name, null from segments

@@ -1,8 +1,10 @@
 import { z } from "zod";
+import { literals } from "#db/sql.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { afterChange, isChecked, readable, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, type NextOf, type RowOf, table, type Values } from "#runtime/operation/table.ts";
+import { BEGUN_CAMPAIGNS, LIVE_CAMPAIGNS } from "#tools/statuses/campaigns.ts";
 import { checkScript } from "#tools/voice/check-script.ts";
 import { VoiceScript } from "#tools/voice/script.ts";
 import { MESSAGE_CHANNELS } from "./channels.ts";
@@ -81,7 +83,7 @@ async function checkNotSending({ sql, property }: Context, template: RowOf<typeo
   const [campaign] = await sql<{ name: string; status: string }[]>`
     select name, status from campaigns
     where property_id = ${property.id} and ${uses(sql, template)} and deleted_at is null
-      and status in ('queued', 'sending', 'paused')
+      and status in (${literals(BEGUN_CAMPAIGNS)})
     limit 1`;
   if (!campaign) return;
   throw new Fault("conflict", {
@@ -113,7 +115,7 @@ async function checkUnused({ sql, property }: Context, template: RowOf<typeof co
   const [campaign] = await sql<{ name: string; status: string }[]>`
     select name, status from campaigns
     where property_id = ${property.id} and ${uses(sql, template)} and deleted_at is null
-      and status in ('scheduled', 'queued', 'sending', 'paused')
+      and status in (${literals(LIVE_CAMPAIGNS)})
     limit 1`;
   if (!campaign) return;
   throw new Fault("conflict", {

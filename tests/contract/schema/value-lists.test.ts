@@ -1,10 +1,10 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { OPEN_SENDS } from "#tools/campaigns/campaign-sends.table.ts";
 import { OPEN_PLAYS } from "#tools/games/play/columns.ts";
 import { OPEN_JOBS } from "#tools/jobs/async-job.ts";
-import { CONTACTABLE_STATUSES, KEPT_BY_NUMBER } from "#tools/people/statuses.ts";
 import { KEPT_TOGETHER } from "#tools/platform/retention.ts";
+import { CONTACTABLE_STATUSES, KEPT_BY_NUMBER } from "#tools/statuses/players.ts";
+import { OPEN_SENDS } from "#tools/statuses/sends.ts";
 import { OPEN_CALLS } from "#tools/voice-calls/voice-calls.table.ts";
 import { type TestDatabase, testDatabase } from "../../support/database.ts";
 import type { Admin } from "../../support/schema.ts";

@@ -49,7 +49,7 @@ export const confirmations: Area = {
       ["came.length - went.length", "came.length"],
     ],
     "tools/approvals/lists.ts": [
-      ["status in ('active', 'paused')", "false"],
+      ["status in (${literals(LIVE_GAMES)})", "false"],
       ["status in ('scheduled', 'queued', 'paused')", "false"],
     ],
     "tools/games/activation/keep-players.ts": [

@@ -10,7 +10,7 @@ export const stopping: Area = {
       ["or ${isOpen(sql, bar)}\n    limit 1`", "limit 1`"],
       ["(t.own or not ${OWN.includes(reason)}) and", ""],
       ["s.channel = any(${[...channels]}::text[])", "true"],
-      ["and s.status in ('pending', 'deferred'))`", "and s.status in ('pending'))`"],
+      ["and s.status in (${literals(WAITING_SENDS)}))`", "and s.status in ('pending'))`"],
       [
         "s.property_id = ${property.id} and s.address_hash = w.hash",
         "s.property_id = ${property.id} and false",

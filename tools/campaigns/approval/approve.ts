@@ -1,3 +1,4 @@
+import { literals } from "#db/sql.ts";
 import { toFault } from "#runtime/faults.ts";
 import { canonicalHash } from "#runtime/funnel/audit.ts";
 import type { Context, Question, Reach, Tenant } from "#runtime/operation/context.ts";
@@ -16,6 +17,7 @@ import { type Campaign, changeStatus } from "#tools/campaigns/campaign/campaign.
 import { countPlayers, hasAudience, referencesOf } from "#tools/campaigns/planning/audience.ts";
 import { estimatedCost, volumeOf } from "#tools/campaigns/preflight/cost.ts";
 import { checkReadiness } from "#tools/campaigns/preflight/readiness.ts";
+import { WAITING_SENDS } from "#tools/statuses/sends.ts";
 import { campaignPrints } from "./prints.ts";
 
 /** A confirmed operation counts the audience again, which is linear in it. */
@@ -101,7 +103,7 @@ function reachOf(context: Context, campaign: Campaign, audience: number | null):
 export async function countPending({ sql, property }: Tenant, campaignId: string): Promise<number> {
   const [row] = await sql<{ count: number }[]>`
     select count(*)::int as count from campaign_sends
-    where property_id = ${property.id} and campaign_id = ${campaignId} and status in ('pending', 'deferred')`;
+    where property_id = ${property.id} and campaign_id = ${campaignId} and status in (${literals(WAITING_SENDS)})`;
   return row!.count;
 }
 

@@ -1,6 +1,8 @@
+import { literals } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { changesSince, segmentKeys } from "#tools/approvals/approval.ts";
 import { type Campaign, findCampaign } from "#tools/campaigns/campaign/campaign.ts";
+import { LIVE_CAMPAIGNS } from "#tools/statuses/campaigns.ts";
 import { approving, askAbout, presentState } from "./approve.ts";
 import { CARRIER, campaignPrints, templateKey } from "./prints.ts";
 import { changeWords } from "./words.ts";
@@ -22,7 +24,7 @@ async function approvedCampaigns({ sql, property }: Context, ids: string[]): Pro
   const found = await sql<{ id: string }[]>`
     select id from campaigns
     where property_id = ${property.id} and deleted_at is null and approved_state is not null
-      and status in ('scheduled', 'queued', 'sending', 'paused')
+      and status in (${literals(LIVE_CAMPAIGNS)})
       and (${ids.length === 0}::boolean or id = any(${ids}::uuid[])
         or jsonb_exists_any(approved_state -> 'content', ${ids.map(templateKey)}::text[])
         or jsonb_exists_any(approved_state -> 'audience', ${segmentKeys(ids)}::text[])

@@ -6,7 +6,8 @@ import type { Context, Tenant } from "#runtime/operation/context.ts";
 import type { EventName } from "#runtime/operation/events.ts";
 import type { JobContext } from "#runtime/operation/job.ts";
 import type { RowOf, StoredOf } from "#runtime/operation/table.ts";
-import { columns, type Status } from "./columns.ts";
+import { type CampaignStatus, LIVE_CAMPAIGNS } from "#tools/statuses/campaigns.ts";
+import { columns } from "./columns.ts";
 import { settleLater } from "./jobs.ts";
 
 /** A campaign as it is stored. */
@@ -51,8 +52,8 @@ export function sentNow(campaign: Campaign): Campaign {
 }
 
 interface StatusChange {
-  from: readonly Status[];
-  to: Status;
+  from: readonly CampaignStatus[];
+  to: CampaignStatus;
   event: EventName | null;
   /** The verb of the refusal: the campaign can `verb` while it is … */
   verb: string;
@@ -77,14 +78,14 @@ const ACTIONS = {
   pause: { from: ["sending"], to: "paused", event: "campaign.paused", verb: "be paused" },
   pauseAll: { from: ["queued", "sending"], to: "paused", event: "campaign.paused", verb: "be paused" },
   hold: {
-    from: ["scheduled", "queued", "sending", "paused"],
+    from: LIVE_CAMPAIGNS,
     to: "paused",
     event: "campaign.paused",
     verb: "be held",
   },
   resume: { from: ["paused"], to: "sending", event: "campaign.resumed", verb: "be resumed" },
   cancel: {
-    from: ["scheduled", "queued", "sending", "paused"],
+    from: LIVE_CAMPAIGNS,
     to: "cancelled",
     event: "campaign.cancelled",
     verb: "be cancelled",
@@ -95,8 +96,8 @@ const ACTIONS = {
 export type Action = keyof typeof ACTIONS;
 
 /** Whether the status allows the action. */
-export function allows(status: Status, action: Action): boolean {
-  const from: readonly Status[] = ACTIONS[action].from;
+export function allows(status: CampaignStatus, action: Action): boolean {
+  const from: readonly CampaignStatus[] = ACTIONS[action].from;
   return from.includes(status);
 }
 

@@ -10,23 +10,12 @@ import {
 import { Approval, Prints } from "#tools/approvals/approval.ts";
 import { InboxParts } from "#tools/inbox/parts.ts";
 import { Condition } from "#tools/segments/rules/compile.ts";
+import { CAMPAIGN_STATUSES, type CampaignStatus } from "#tools/statuses/campaigns.ts";
 import { MESSAGE_CHANNELS } from "#tools/templates/channels.ts";
 import { Utm } from "#tools/tracking/utm.ts";
 import { VoiceScript } from "#tools/voice/script.ts";
 import { AbResult, AbTest } from "./ab-test.ts";
 import { GameTicket } from "./game-ticket.ts";
-
-export const STATUSES = [
-  "draft",
-  "scheduled",
-  "queued",
-  "sending",
-  "paused",
-  "sent",
-  "cancelled",
-  "failed",
-] as const;
-export type Status = (typeof STATUSES)[number];
 
 /** The purpose of a campaign. */
 const Goal = z.strictObject({
@@ -38,8 +27,8 @@ export type Goal = z.output<typeof Goal>;
 const line = (most: number) => z.string().trim().min(1).max(most).nullable().optional();
 
 /** Once recipients are planned, another audience would reach nobody. */
-const BEFORE_PLANNING = ["draft", "scheduled"] as const satisfies Status[];
-const BETWEEN_MESSAGES = ["draft", "scheduled", "paused"] as const satisfies Status[];
+const BEFORE_PLANNING = ["draft", "scheduled"] as const satisfies CampaignStatus[];
+const BETWEEN_MESSAGES = ["draft", "scheduled", "paused"] as const satisfies CampaignStatus[];
 
 /** No message goes out later after its campaign's start. */
 export const EXPIRES_AFTER_HOURS = 72;
@@ -67,7 +56,7 @@ export const columns = {
     concise: true,
     checks: ["audience", "test"],
   }),
-  status: readable(z.enum(STATUSES), { concise: true }),
+  status: readable(z.enum(CAMPAIGN_STATUSES), { concise: true }),
   status_reason: readable(z.string().nullable(), { concise: true }),
   template_id: content(z.uuid().nullable().optional().describe("From list_templates"), { concise: true }),
   subject: content(line(500).describe("Liquid. Replaces the template's"), { concise: true }),

@@ -2,7 +2,6 @@ import { cast, cte, type Fragment, join, raw, sql } from "#db/sql.ts";
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
-import type { Status } from "#tools/campaigns/campaign/columns.ts";
 import { settleLater } from "#tools/campaigns/campaign/jobs.ts";
 import type { Recipient } from "#tools/campaigns/content/content.ts";
 import { type CapOptions, capsApply, capsCtes } from "#tools/compliance/frequency.ts";
@@ -10,6 +9,7 @@ import { gateReasons } from "#tools/compliance/gate.ts";
 import { clockAt, hoursApply, hoursCtes, nextOpening } from "#tools/compliance/hours.ts";
 import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
 import { devicesOf } from "#tools/push-subscriptions/subscription.ts";
+import type { CampaignStatus } from "#tools/statuses/campaigns.ts";
 import { PLAYER_FIELDS } from "#tools/templates/rendering/liquid.ts";
 import { dueSends, expiryOf, isExpired, lockWithPlayers } from "./due-sends.ts";
 import { noteClaim, roomToClaim } from "./pace.ts";
@@ -47,7 +47,7 @@ export interface WaitingRules {
 }
 
 export interface Claim {
-  status: Status;
+  status: CampaignStatus;
   /** Of the campaign's content. */
   version: number;
   /** The rules that concern the campaign now. A claim whose request left one of them out takes nothing. */
@@ -88,7 +88,7 @@ export async function claimSends(context: Context, jobId: string, request: Claim
 
 /** The first row of the statement, for the whole claim. */
 interface Summary {
-  status: Status;
+  status: CampaignStatus;
   version: number;
   has_hours: boolean;
   has_caps: boolean;

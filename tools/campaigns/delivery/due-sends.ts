@@ -1,4 +1,4 @@
-import { type Fragment, raw, sql } from "#db/sql.ts";
+import { type Fragment, literals, raw, sql } from "#db/sql.ts";
 import { NIL_UUID } from "#db/types.ts";
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
@@ -6,6 +6,7 @@ import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
 import { SHARED } from "#tools/compliance/gate.ts";
 import { clockAt } from "#tools/compliance/hours.ts";
 import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
+import { WAITING_SENDS } from "#tools/statuses/sends.ts";
 import { openOnly } from "./open.ts";
 import { secondsToRoom } from "./pace.ts";
 import { type ProviderIdentity, REMEMBERED_SINCE, recognizes } from "./repeats.ts";
@@ -34,7 +35,7 @@ export function dueSends({ property }: Tenant, request: DueRequest): Fragment {
   const hasVariant = campaign.ab_test ? sql`and s.variant_id is not null` : sql``;
   return sql`from campaign_sends s
     where s.property_id = ${property.id} and s.campaign_id = ${campaign.id} and s.id > ${after ?? NIL_UUID}
-      and s.status in ('pending', 'deferred') ${openOnly(campaign)}
+      and s.status in (${literals(WAITING_SENDS)}) ${openOnly(campaign)}
       and (not s.repeats or ${recognizes(provider, REMEMBERED_SINCE)})
       and (s.scheduled_for is null or s.scheduled_for <= ${now} or ${isExpired(campaign, { started, hours, now })})
       ${hasVariant}`;
@@ -101,7 +102,7 @@ export async function secondsToNextClaim(
   const [next] = await sql<{ wait: number | null }[]>`
     select extract(epoch from min(${DUE_AT}) - now())::double precision as wait
     from campaign_sends s join campaigns c on c.property_id = ${property.id} and c.id = s.campaign_id
-    where s.property_id = ${property.id} and s.campaign_id = ${id} and s.status in ('pending', 'deferred')
+    where s.property_id = ${property.id} and s.campaign_id = ${id} and s.status in (${literals(WAITING_SENDS)})
       ${openOnly(campaign)}`;
   if (next?.wait === null || next?.wait === undefined) return null;
   const room = throttle === null ? 0 : await secondsToRoom(context, { campaignId: id, throttle });

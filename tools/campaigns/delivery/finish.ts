@@ -1,7 +1,9 @@
+import { literals } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { changeStatus, findCampaign } from "#tools/campaigns/campaign/campaign.ts";
 import { settleLater } from "#tools/campaigns/campaign/jobs.ts";
 import { countSends, keepStats } from "#tools/campaigns/stats/stats.ts";
+import { WAITING_SENDS } from "#tools/statuses/sends.ts";
 import { REFRESH_EVERY, REFRESH_STATS } from "#tools/tracking/stats-refresh.ts";
 
 /**
@@ -14,7 +16,7 @@ export async function finishIfDone(context: Context, id: string): Promise<boolea
     select 1 from campaigns where property_id = ${property.id} and id = ${id} and journey_id is not null
     union all
     select 1 from campaign_sends
-    where property_id = ${property.id} and campaign_id = ${id} and status in ('pending', 'deferred', 'sending')
+    where property_id = ${property.id} and campaign_id = ${id} and status in (${literals(WAITING_SENDS)}, 'sending')
     limit 1`;
   if (left) return false;
   const stats = await countSends(context, await findCampaign(context, id));

@@ -1,7 +1,8 @@
-import { type Fragment, sql } from "#db/sql.ts";
+import { type Fragment, literals, sql } from "#db/sql.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
 import { settleLater } from "#tools/campaigns/campaign/jobs.ts";
+import { WAITING_SENDS } from "#tools/statuses/sends.ts";
 import { openOnly } from "./open.ts";
 
 // Resend forgets an Idempotency-Key after a day; the mailbox forgets none.
@@ -58,7 +59,7 @@ export async function recoverSends(
     from campaign c
     where s.property_id = ${property.id} and s.id = any(${open.map(({ id }) => id)}::uuid[])
       and (s.status = 'sending' and (s.claimed_by is null or s.claimed_by = any(${gone}::uuid[]))
-        or s.status in ('pending', 'deferred') and s.repeats and not ${isKnown})
+        or s.status in (${literals(WAITING_SENDS)}) and s.repeats and not ${isKnown})
     returning s.status`;
   if (recovered.some(({ status }) => status === "unknown")) settleLater(context, { campaignId });
 }
@@ -68,7 +69,7 @@ async function openSends({ sql, property }: Tenant, campaign: CampaignOf) {
   return sql<{ id: string; claimed_by: string | null }[]>`
     select id, case when status = 'sending' then claimed_by end as claimed_by from campaign_sends s
     where property_id = ${property.id} and campaign_id = ${campaign.id} ${openOnly(campaign)}
-      and (status = 'sending' or status in ('pending', 'deferred') and repeats)`;
+      and (status = 'sending' or status in (${literals(WAITING_SENDS)}) and repeats)`;
 }
 
 /** This job, and those of the jobs that are not in the queue any more. It asks the queue alone, which is a local table. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { literals } from "#db/sql.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { Context, Reach } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
@@ -13,6 +14,7 @@ import {
 } from "#tools/campaigns/campaign/property-pause.ts";
 import fireCampaign from "#tools/campaigns/fire-campaign.job.ts";
 import planCampaign from "#tools/campaigns/plan-campaign.job.ts";
+import { WAITING_SENDS } from "#tools/statuses/sends.ts";
 
 const MOST_NAMED = 20;
 const MOST_REASON = 500;
@@ -77,7 +79,7 @@ function pausedBy({ sql, property }: Context, { campaign_ids }: PropertyPause): 
   return sql<Waiting[]>`
     select c.id, c.name, c.journey_id, (
       select count(*)::int from campaign_sends s
-      where s.property_id = ${property.id} and s.campaign_id = c.id and s.status in ('pending', 'deferred')) as messages
+      where s.property_id = ${property.id} and s.campaign_id = c.id and s.status in (${literals(WAITING_SENDS)})) as messages
     from campaigns c
     where c.property_id = ${property.id} and c.id = any(${campaign_ids}::uuid[]) and c.status = 'paused'
       and c.deleted_at is null and (c.journey_id is null or exists (

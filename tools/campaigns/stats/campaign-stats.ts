@@ -3,7 +3,7 @@ import { invalid } from "#runtime/faults.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { findCampaign } from "#tools/campaigns/campaign/campaign.ts";
-import { STATUSES } from "#tools/campaigns/campaign/columns.ts";
+import { CAMPAIGN_STATUSES } from "#tools/statuses/campaigns.ts";
 import { MESSAGE_CHANNELS } from "#tools/templates/channels.ts";
 import { CampaignStats } from "./answer.ts";
 import { countSends, keptStats } from "./stats.ts";
@@ -27,7 +27,7 @@ export default tool({
   output: CampaignStats.extend({
     campaign_id: z.uuid(),
     channel: z.enum(MESSAGE_CHANNELS).describe("Opens and clicks are not counted for sms and voice"),
-    status: z.enum(STATUSES),
+    status: z.enum(CAMPAIGN_STATUSES),
     as_of: timestamp().describe(
       "Time of the count: a large campaign is counted a few times a minute at most",
     ),

@@ -1,3 +1,4 @@
+import { literals } from "#db/sql.ts";
 import { canonicalHash } from "#runtime/funnel/audit.ts";
 import { storedNames } from "#runtime/operation/columns.ts";
 import { type Context, UNBOUNDED } from "#runtime/operation/context.ts";
@@ -6,6 +7,7 @@ import { approvalOf, changesSince, factsOf, segmentKeys } from "#tools/approvals
 import { columns } from "#tools/games/game/columns.ts";
 import type { Game } from "#tools/games/game/game.ts";
 import { audienceOf } from "#tools/segments/rules/references.ts";
+import { LIVE_GAMES } from "#tools/statuses/games.ts";
 import { playersPrints } from "./prints.ts";
 
 /**
@@ -25,7 +27,7 @@ async function playedGames({ sql, property }: Context, ids: string[]): Promise<G
   if (ids.length === 0) return [];
   return sql<Game[]>`
     select ${storedNames(columns)} from games
-    where property_id = ${property.id} and deleted_at is null and status in ('active', 'paused')
+    where property_id = ${property.id} and deleted_at is null and status in (${literals(LIVE_GAMES)})
       and jsonb_exists_any(approved_state -> 'audience', ${segmentKeys(ids)}::text[])
     order by id`;
 }

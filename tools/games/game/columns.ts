@@ -11,12 +11,11 @@ import { Approval, Prints } from "#tools/approvals/approval.ts";
 import { Odds } from "#tools/games/draw/odds.ts";
 import { STATE_FORM } from "#tools/people/places.ts";
 import { isTimeZone } from "#tools/players/rules.ts";
+import { GAME_STATUSES } from "#tools/statuses/games.ts";
 
 export const TYPES = ["spin_wheel", "scratch_card", "mystery_box", "instant_win"] as const;
 export type GameType = (typeof TYPES)[number];
 export const DRAWS = ["independent", "deck"] as const;
-export const STATUSES = ["draft", "active", "paused", "ended", "archived"] as const;
-export type GameStatus = (typeof STATUSES)[number];
 
 const count = (meaning: string) => z.int().min(1).max(1_000_000_000).optional().describe(meaning);
 
@@ -74,7 +73,7 @@ export const columns = {
         "independent: each play is drawn by the weights. deck: the weights are numbers of tickets, each drawn once in a committed order. Default: deck for a scratch_card and an instant_win, independent for the others",
       ),
   ),
-  status: readable(z.enum(STATUSES), { concise: true }),
+  status: readable(z.enum(GAME_STATUSES), { concise: true }),
   status_reason: readable(z.string().nullable()),
   starts_at: drafted(timestamp().nullish().describe("Default: at the activation")),
   ends_at: drafted(timestamp().nullish().describe("Then it ends by itself. Default: end_game ends it")),

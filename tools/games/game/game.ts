@@ -3,7 +3,8 @@ import { Fault, one } from "#runtime/faults.ts";
 import { forEvents, storedNames, viewOf } from "#runtime/operation/columns.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { RowOf, StoredOf } from "#runtime/operation/table.ts";
-import { columns, type GameStatus } from "./columns.ts";
+import type { GameStatus } from "#tools/statuses/games.ts";
+import { columns } from "./columns.ts";
 
 /** A game as it is stored. */
 export type Game = StoredOf<typeof columns>;

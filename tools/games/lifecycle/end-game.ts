@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
+import { LIVE_GAMES } from "#tools/statuses/games.ts";
 import { endGame } from "../ending/end.ts";
 import { checkStatus, findGame } from "../game/game.ts";
 
@@ -17,7 +18,7 @@ export default tool({
   faults: ["not_found", "conflict"],
   async handler(context, { gameId }) {
     const game = await findGame(context, gameId, { lock: "change" });
-    checkStatus(game, ["active", "paused"], "be ended");
+    checkStatus(game, LIVE_GAMES, "be ended");
     context.ask?.({
       sentences: () => [
         `The game ${JSON.stringify(game.name)} ends for good: nobody plays it any more, and its master seed is public.`,

@@ -3,8 +3,8 @@ import { Fault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { PlayedGame } from "#tools/games/game/game.ts";
 import { mayPlay } from "#tools/games/tickets/grant.ts";
-import { BARRED_STATUSES, isStatus } from "#tools/people/statuses.ts";
 import { audienceOf } from "#tools/segments/rules/references.ts";
+import { BARRED_STATUSES, isStatus } from "#tools/statuses/players.ts";
 
 /** A player before a play. */
 export interface Entrant {

@@ -1,6 +1,7 @@
-import { cast, type Fragment, sql } from "#db/sql.ts";
+import { cast, type Fragment, literals, sql } from "#db/sql.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
-import { BARRED_STATUSES } from "#tools/people/statuses.ts";
+import { OPEN_GAMES } from "#tools/statuses/games.ts";
+import { BARRED_STATUSES } from "#tools/statuses/players.ts";
 
 export const SOURCES = ["journey", "campaign", "share", "free_entry", "prize", "manual"] as const;
 export type TicketSource = (typeof SOURCES)[number];
@@ -38,7 +39,7 @@ export async function grantTickets(
       ${expiresAt === null ? sql`null::timestamptz` : cast(expiresAt, "timestamptz")}
     from (${wanted}) w
       join games g on g.property_id = ${property.id}::uuid and g.id = ${gameId}::uuid and g.deleted_at is null
-        and g.status in ('draft', 'active', 'paused')
+        and g.status in (${literals(OPEN_GAMES)})
       join players p on p.property_id = ${property.id}::uuid and p.id = w.player_id and ${mayPlay(property.id)}
     order by w.player_id, w.key
     on conflict (property_id, game_id, player_id, key) do nothing

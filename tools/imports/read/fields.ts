@@ -2,8 +2,8 @@ import { isDay, isStorable, isUuid } from "#db/text.ts";
 import { readTime, type WrittenTime } from "#db/time.ts";
 import { isPast } from "#runtime/operation/columns.ts";
 import { isCountry, languageOf, stateOf } from "#tools/people/places.ts";
-import { FREE_STATUSES, PLAYER_STATUSES } from "#tools/people/statuses.ts";
 import { isBirthDate, isTimeZone, MOST_CHARACTERS, MOST_TAG, MOST_TAGS } from "#tools/players/rules.ts";
+import { FREE_STATUSES, PLAYER_STATUSES } from "#tools/statuses/players.ts";
 import { type DateOrder, UNCLEAR, withIsoDay } from "./dates.ts";
 import { AMBIGUOUS, type DecimalSign, readNumber } from "./numbers.ts";
 

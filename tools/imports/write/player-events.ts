@@ -2,8 +2,8 @@ import { adHoc, type Fragment, raw, sql } from "#db/sql.ts";
 import { emitMany, isHeard } from "#runtime/funnel/outbox.ts";
 import { columnNames } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { BARRED_STATUSES } from "#tools/people/statuses.ts";
 import players from "#tools/players/players.table.ts";
+import { BARRED_STATUSES } from "#tools/statuses/players.ts";
 
 /** Changes of these are no news about the player. */
 const UNTOLD = ["updated_at", "import_job_id"];

@@ -9,8 +9,8 @@ import {
   type Leaving,
 } from "#tools/compliance/left-addresses.ts";
 import type { ImportParams } from "#tools/imports/job/import-job.ts";
-import { BARRED_STATUSES, CONTACTABLE_STATUSES } from "#tools/people/statuses.ts";
 import refreshSegment from "#tools/segments/refresh-segment.job.ts";
+import { BARRED_STATUSES, CONTACTABLE_STATUSES } from "#tools/statuses/players.ts";
 import { announced, announceExcluded } from "./player-events.ts";
 import type { StagedRows } from "./verdicts.ts";
 

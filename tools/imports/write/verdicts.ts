@@ -4,7 +4,7 @@ import { type ImportParams, MATCH_KEYS, type MatchKey } from "#tools/imports/job
 import type { Staged } from "#tools/imports/read/rows.ts";
 import { anyBar, anyErased, barOf, numberHash } from "#tools/people/bars.ts";
 import { identityHash } from "#tools/people/identity.ts";
-import { BARRED_STATUSES } from "#tools/people/statuses.ts";
+import { BARRED_STATUSES } from "#tools/statuses/players.ts";
 import { columnsIn, stage } from "./staging.ts";
 
 export interface RowVerdict {

@@ -1,8 +1,8 @@
 import { type Fragment, sql } from "#db/sql.ts";
 import { filterPath } from "#tools/journeys/nodes/event-filter.ts";
 import type { Moment } from "#tools/journeys/nodes/node.ts";
-import { BARRED_STATUSES } from "#tools/people/statuses.ts";
 import { audienceBy } from "#tools/segments/rules/references.ts";
+import { BARRED_STATUSES } from "#tools/statuses/players.ts";
 import type { Version } from "./version.ts";
 
 /** Whether a version takes people out whom the gate would let through. */

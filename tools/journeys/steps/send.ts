@@ -1,11 +1,11 @@
-import { adHoc, cte, join, sql } from "#db/sql.ts";
+import { adHoc, cte, join, literals, sql } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { findCampaign } from "#tools/campaigns/campaign/campaign.ts";
-import { SETTLED_SENDS } from "#tools/campaigns/campaign-sends.table.ts";
 import deliverCampaign from "#tools/campaigns/delivery/deliver-campaign.job.ts";
 import { plannedCtes } from "#tools/campaigns/planning/plan.ts";
 import { NOT_SENT, SENT } from "#tools/journeys/nodes/message.ts";
 import type { Moment } from "#tools/journeys/nodes/node.ts";
+import { SETTLED_SENDS, WAITING_SENDS } from "#tools/statuses/sends.ts";
 import { leavingCases } from "./leaving.ts";
 import { type Moved, type Movement, move } from "./move.ts";
 
@@ -67,7 +67,7 @@ export function recall(
     phase: "sending",
     join: sql`join campaign_sends s on s.property_id = ${own} and s.id = d.send_id
       left join players p on p.property_id = ${own} and p.id = d.player_id`,
-    due: sql`s.status in ('pending', 'deferred') and (case ${cases} end) is not null`,
+    due: sql`s.status in (${literals(WAITING_SENDS)}) and (case ${cases} end) is not null`,
     next: sql`null::text`,
     recalls: true,
   });

@@ -1,3 +1,4 @@
+import { WAITING_SENDS } from "#tools/statuses/sends.ts";
 import { mentions, naming } from "./matching-person.ts";
 import {
   type About,
@@ -27,6 +28,8 @@ const mailedToAnother = (about: About) => about.sql`exists (
 const theirEvents = (about: About) => about.sql`
   select t.id from outbox t
   where t.property_id = ${about.property.id} and t.type <> 'player.erased' and ${mentions(about, "t.data::text")}`;
+
+const waits = `t.status in (${WAITING_SENDS.map((status) => `'${status}'`).join(", ")})`;
 
 const SEND_KEPT = [
   "campaign_id",
@@ -181,8 +184,8 @@ export const MESSAGE_TRACES: readonly Trace[] = [
         // The provider has it at this moment: `finish_erasure` removes the player when the outcome is known.
         player_id: "case when t.status = 'sending' then t.player_id end",
         anon_id: anonymousId,
-        status: "case when t.status in ('pending', 'deferred') then 'cancelled' else t.status end",
-        skip_reasons: "case when t.status in ('pending', 'deferred') then '{erased}' else t.skip_reasons end",
+        status: `case when ${waits} then 'cancelled' else t.status end`,
+        skip_reasons: `case when ${waits} then '{erased}' else t.skip_reasons end`,
         // Another player may have the address by now, and use the link in that message.
         address_hash: othersHash,
         address_masked: "null",

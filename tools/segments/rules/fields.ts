@@ -7,7 +7,7 @@ import { type CustomFields, storedForm, unknownField } from "#tools/custom-field
 import { EVENT_NAME } from "#tools/events/player-events.table.ts";
 import { EMAIL_FORM, PHONE_FORM } from "#tools/people/address.ts";
 import { COUNTRY_FORM, LANGUAGE_FORM, STATE_FORM } from "#tools/people/places.ts";
-import { EMAIL_STATUSES, PLAYER_STATUSES } from "#tools/people/statuses.ts";
+import { EMAIL_STATUSES, PLAYER_STATUSES } from "#tools/statuses/players.ts";
 import { CUSTOM_AS, customSql } from "./custom-fields.ts";
 import { eventAggregate } from "./event-fields.ts";
 import type { Field, FieldType } from "./field.ts";

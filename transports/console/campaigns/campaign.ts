@@ -1,6 +1,6 @@
 import { html } from "hono/html";
 import { allows } from "#tools/campaigns/campaign/campaign.ts";
-import type { Status } from "#tools/campaigns/campaign/columns.ts";
+import type { CampaignStatus } from "#tools/statuses/campaigns.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { actButton, askButton, type Filled, fingerprintIn } from "#transports/console/fields.ts";
 import { consolePage } from "#transports/console/frame.ts";
@@ -29,7 +29,7 @@ export async function campaignPage(desk: Desk): Promise<Response> {
     desk.run("get_campaign", { id }),
     desk.run<Stats>("campaign_stats", { campaignId: id }),
   ]);
-  const isBefore = allows(campaign.status as Status, "send") && campaign.journey_id === null;
+  const isBefore = allows(campaign.status as CampaignStatus, "send") && campaign.journey_id === null;
   return consolePage(desk, {
     part: PART,
     above: { path: PART, name: say().campaigns.campaigns },
@@ -131,8 +131,10 @@ function actsOf(desk: Desk, campaign: Row): Html | "" {
   const { id, status } = campaign;
   const path = `${PART}/${id}`;
   const button = (act: Act, kind = "quiet") =>
-    allows(status as Status, act) ? actButton(desk, `${path}/${act}`, say().campaigns.acts[act], kind) : "";
-  const cancel = allows(status as Status, "cancel")
+    allows(status as CampaignStatus, act)
+      ? actButton(desk, `${path}/${act}`, say().campaigns.acts[act], kind)
+      : "";
+  const cancel = allows(status as CampaignStatus, "cancel")
     ? askButton(desk, {
         action: `${path}/cancel`,
         text: say().campaigns.cancel,

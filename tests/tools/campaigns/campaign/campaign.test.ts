@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { STATUSES } from "#tools/campaigns/campaign/columns.ts";
+import { CAMPAIGN_STATUSES } from "#tools/statuses/campaigns.ts";
 import { newScenario, type Scenario } from "../../../support/scenario.ts";
 import { startService, type TestService } from "../../../support/service.ts";
 
@@ -60,7 +60,7 @@ describe("the states of a campaign", () => {
   ];
 
   test.each(actions)("%s is allowed while it is %j and makes it %s", async (_, from, to, run) => {
-    for (const status of STATUSES) {
+    for (const status of CAMPAIGN_STATUSES) {
       const id = await scenario.campaign();
       await put(id, status);
       if (from.includes(status)) {
@@ -79,10 +79,10 @@ describe("the states of a campaign", () => {
   test.each([
     ["subject", "New", ["draft", "scheduled", "paused"]],
     ["audience", "all", ["draft", "scheduled"]],
-    ["name", "New", STATUSES],
+    ["name", "New", CAMPAIGN_STATUSES],
     ["archived_at", "2026-01-02T03:04:05+00:00", ["draft", "sent", "cancelled", "failed"]],
   ])("%s can be edited only while that is of use and reaches everyone", async (field, value, allowed) => {
-    for (const status of STATUSES) {
+    for (const status of CAMPAIGN_STATUSES) {
       const id = await scenario.campaign(field === "audience" ? { audience: null } : {});
       await put(id, status);
       const edit = scenario.call("update_campaign", { id, [field]: value });
@@ -97,7 +97,7 @@ describe("the states of a campaign", () => {
   });
 
   test("a campaign that is queued or sending cannot be deleted", async () => {
-    for (const status of STATUSES) {
+    for (const status of CAMPAIGN_STATUSES) {
       const id = await scenario.campaign();
       await put(id, status);
       const removal = scenario.call("delete_campaign", { id });

@@ -1,6 +1,4 @@
 import type { PROPOSAL_STATUSES } from "#tools/approvals/proposals.table.ts";
-import type { STATUSES as CAMPAIGN_STATUSES } from "#tools/campaigns/campaign/columns.ts";
-import type { SEND_STATUSES } from "#tools/campaigns/campaign-sends.table.ts";
 import type { NoConsent } from "#tools/campaigns/stats/answer.ts";
 import type { BlockReason } from "#tools/compliance/gate.ts";
 import type { DeferReason } from "#tools/compliance/hours.ts";
@@ -14,8 +12,10 @@ import type { ENROLLMENT_STATUSES } from "#tools/journeys/enrollment/journey-enr
 import type { STATUSES as JOURNEY_STATUSES } from "#tools/journeys/journey/columns.ts";
 import type { NodeType } from "#tools/journeys/nodes/all.ts";
 import type { RecipeSettings } from "#tools/journeys/recipes/recipes.ts";
-import type { EMAIL_STATUSES, PlayerStatus } from "#tools/people/statuses.ts";
 import type { Health } from "#tools/providers/columns.ts";
+import type { CAMPAIGN_STATUSES } from "#tools/statuses/campaigns.ts";
+import type { EMAIL_STATUSES, PlayerStatus } from "#tools/statuses/players.ts";
+import type { SEND_STATUSES } from "#tools/statuses/sends.ts";
 import type { MESSAGE_CHANNELS } from "#tools/templates/channels.ts";
 import type { ColorName } from "#tools/themes/theme.ts";
 import type { CallOutcome } from "#tools/voice/engine/outcomes.ts";

@@ -1,0 +1,7 @@
+/** The statuses of a send that waits for its time. */
+export const WAITING_SENDS = ["pending", "deferred"] as const;
+/** The statuses of a send that may still change to sent or to unsent. */
+export const OPEN_SENDS = [...WAITING_SENDS, "sending", "unknown"] as const;
+/** The statuses behind which a send does not change to unsent any more. */
+export const SETTLED_SENDS = ["sent", "delivered", "bounced", "failed", "skipped", "cancelled"] as const;
+export const SEND_STATUSES = [...OPEN_SENDS, ...SETTLED_SENDS] as const;
