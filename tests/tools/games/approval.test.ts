@@ -33,7 +33,7 @@ test("an agent is asked before other players may play a game that is played, and
   expect(asked.message).toContain(
     'This changes who may play the game "Wheel", which is active: the rules of the segment "Few".',
   );
-  expect(asked.message).toContain("1 players are in its segment then.");
+  expect(asked.message).toContain("Players in its segment then: 1.");
   expect(await here.check(game, silver)).toMatchObject({ allowed: false, code: "not_eligible" });
   const done = await agent("update_segment", { ...change, confirm_token: asked.confirm_token });
   expect(done).toMatchObject({ id: segment_id });
@@ -101,7 +101,7 @@ test("an agent is asked about the rules of a game again where nobody could read 
   const change = { id: last.id, ...rules("Silver") };
   const { message, confirm_token } = await agent("update_segment", change);
   expect(message).toContain('This changes who may play the game "Wheel", which is active');
-  expect(message).toContain("1 players are in its segment then.");
+  expect(message).toContain("Players in its segment then: 1.");
   await agent("update_segment", { ...change, confirm_token });
   expect(await here.check(game, player)).toMatchObject({ allowed: true });
 });

@@ -70,7 +70,7 @@ async function confirmed(
 test("publishing is confirmed with who enters, who is left out, the messages, the cost and the people inside", async () => {
   const { preview } = await confirmed("publish_journey");
   expect(preview).toContain("A player enters who comes into its segment.");
-  expect(preview).toContain("3 players are in the segment of lapsed now.");
+  expect(preview).toContain("Players in the segment of lapsed now: 3.");
   expect(preview).toContain("Of these 2 could get invitation; excluded are 1 no_consent; it costs 0.");
   expect(preview).toContain('It sends the email invitation \\"Come back\\".');
   expect(preview).toContain("Nobody enters twice.");

@@ -45,7 +45,7 @@ async function approveAnew(context: Context, game: Game, { players, changes }: C
     facts: () => factsOf(prints),
     sentences: async () => [
       `This changes who may play the game ${quoted(game.name)}, which is ${game.status}: ${changes.join(", ")}.`,
-      `${await countPlayers(context, game)} players are in its segment then.`,
+      `Players in its segment then: ${await countPlayers(context, game)}.`,
     ],
     reach: UNBOUNDED,
   });

@@ -24,7 +24,7 @@ export async function entrantWords(context: Context, journey: Journey): Promise<
   for (const { trigger, segmentId } of segments.slice(0, MOST_SEGMENTS)) {
     for (const [index, message] of messages.slice(0, MOST_MESSAGES).entries()) {
       const counted = await counting(context, journey, message, segmentId);
-      if (index === 0) words.push(`${counted.audience} players are in the segment of ${trigger} now.`);
+      if (index === 0) words.push(`Players in the segment of ${trigger} now: ${counted.audience}.`);
       words.push(messageWords(message.id, counted));
     }
   }
