@@ -1,5 +1,6 @@
 import { connect, type Socket } from "node:net";
 import postgres from "postgres";
+import { types } from "#db/types.ts";
 
 /** The database did not answer within the caller's deadline. */
 export class DeadlineExceeded extends Error {
@@ -42,8 +43,9 @@ export function openClient(url: string, options: ConnectionOptions): Client {
     client.lost = true;
     for (const tell of [...client.onLost]) tell();
   };
-  // The driver knows the option `socket`, and its types do not.
-  const own = { ...options, max: 1, onclose, socket };
+  // The driver knows the option `socket`, and its types do not. To fetch types makes a query whose failure ends the
+  // process.
+  const own = { types: types as never, ...options, fetch_types: false, max: 1, onclose, socket };
   const sql = postgres(url, own);
   const client: Client = {
     sql,

@@ -1,9 +1,11 @@
 import { execFile } from "node:child_process";
+import { type AddressInfo, createServer, connect as dial } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import postgres from "postgres";
 import { afterAll, expect, test } from "vitest";
+import { openClient } from "#db/connection/open.ts";
 import { connect } from "#db/database.ts";
 import { sql } from "#db/sql.ts";
 import { testDatabase } from "../../support/database.ts";
@@ -84,4 +86,27 @@ test("a program beside a standby ends by itself once its database is closed", as
     console.log("closed");`;
   const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program]);
   expect(stdout).toBe("closed\n");
+});
+
+test("a connection asks nothing of its own, because a failure of that would end the process", async () => {
+  let sent = "";
+  const { hostname, port } = new URL(database.url);
+  const server = createServer((near) => {
+    const far = dial(Number(port), hostname);
+    near.on("data", (bytes) => {
+      sent += bytes.toString("latin1");
+    });
+    near.on("error", () => {});
+    far.on("error", () => {});
+    near.pipe(far).pipe(near);
+  });
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const url = new URL(database.url);
+  url.port = String((server.address() as AddressInfo).port);
+  const client = openClient(url.href, {});
+  expect(await client.sql`select array['a', 'b'] as texts`).toEqual([{ texts: ["a", "b"] }]);
+  expect(sent).toContain("select array");
+  expect(sent).not.toContain("pg_type");
+  await client.end();
+  server.close();
 });
