@@ -73,9 +73,8 @@ async function start(settings: Settings, { log, stopped, started }: Start): Prom
   if (embedded) await noteAddresses(config);
   const running = await compose({ config, databaseUrl, catalog: CATALOG, log });
   started.defer(running.stop);
-  const demo = config.demo
-    ? await Promise.race([stopped, prepareDemo(running.service, CATALOG, running.idle)])
-    : null;
+  const filling = config.demo ? prepareDemo(running.service, CATALOG, running.idle) : null;
+  const demo = await Promise.race([stopped, filling]);
   const milliseconds = performance.now() - startedAt;
   sayStarted({ config, embedded: embedded !== null, demo, hold: running.hold, milliseconds });
 }
