@@ -14,6 +14,7 @@ export function createLog(level: string): Log {
         remove: true,
       },
     },
-    pino.destination({ dest: 2, sync: false }),
+    // With a least length `flush` waits for the written lines. Each line is longer, so none waits for another.
+    pino.destination({ dest: 2, sync: false, minLength: 1 }),
   );
 }

@@ -1,5 +1,6 @@
 import { connect, type Socket } from "node:net";
 import postgres from "postgres";
+import { types } from "#db/types.ts";
 
 /** The database did not answer within the caller's deadline. */
 export class DeadlineExceeded extends Error {
@@ -42,8 +43,9 @@ export function openClient(url: string, options: ConnectionOptions): Client {
     client.lost = true;
     for (const tell of [...client.onLost]) tell();
   };
-  // The driver knows the option `socket`, and its types do not.
-  const own = { ...options, max: 1, onclose, socket };
+  // The driver knows the option `socket`, and its types do not. To fetch types makes a query whose failure ends the
+  // process.
+  const own = { types: types as never, ...options, fetch_types: false, max: 1, onclose, socket };
   const sql = postgres(url, own);
   const client: Client = {
     sql,
@@ -139,19 +141,25 @@ export function command<R extends readonly object[] = postgres.Row[]>(
 }
 
 export interface Pool {
+  /** Throws ConnectionLost once the pool closes. */
   take(): Promise<Client>;
   /** Takes a client back, unless it was discarded. A lost one is discarded. */
   give(client: Client): void;
   /** Cuts the client's connection, even while it waits, and opens a new one in its place. */
   discard(client: Client): void;
+  /** Takes no more callers, waits for those that have a client or wait for one, and ends the connections. */
   close(): Promise<void>;
 }
+
+/** Milliseconds. A client that is still out then is cut. */
+const CLOSES_WITHIN = 5_000;
 
 /** A pool of connections: each is handed to one caller at a time. */
 export function openPool(url: string, size: number, options: ConnectionOptions): Pool {
   const idle: Client[] = [];
-  const waiting: ((client: Client) => void)[] = [];
+  const waiting: PromiseWithResolvers<Client>[] = [];
   const all = new Set<Client>();
+  const drained = Promise.withResolvers<void>();
   let closed = false;
 
   const open = (): Client => {
@@ -163,13 +171,18 @@ export function openPool(url: string, size: number, options: ConnectionOptions):
     if (client.lost) return discard(client);
     if (!all.has(client)) return;
     const next = waiting.shift();
-    if (next) next(client);
-    else idle.push(client);
+    if (next) return next.resolve(client);
+    idle.push(client);
+    noteDrained();
   };
   const discard = (client: Client) => {
     if (!all.delete(client)) return;
     client.cut();
-    if (!closed && waiting.length > 0) give(open());
+    if (waiting.length > 0) give(open());
+    noteDrained();
+  };
+  const noteDrained = () => {
+    if (closed && idle.length === all.size) drained.resolve();
   };
   const takeIdle = (): Client | undefined => {
     const client = idle.pop();
@@ -179,13 +192,22 @@ export function openPool(url: string, size: number, options: ConnectionOptions):
   };
   return {
     take: async () => {
-      const client = takeIdle() ?? (all.size < size && !closed ? open() : undefined);
-      return client ?? new Promise((resolve) => waiting.push(resolve));
+      if (closed) throw new ConnectionLost();
+      const client = takeIdle() ?? (all.size < size ? open() : undefined);
+      if (client) return client;
+      const next = Promise.withResolvers<Client>();
+      waiting.push(next);
+      return next.promise;
     },
     give,
     discard,
     close: async () => {
       closed = true;
+      noteDrained();
+      await withDeadline(drained.promise, CLOSES_WITHIN).catch(() => {
+        for (const next of waiting.splice(0)) next.reject(new ConnectionLost());
+        for (const client of all) if (!idle.includes(client)) discard(client);
+      });
       await Promise.all([...all].map((client) => client.end()));
     },
   };

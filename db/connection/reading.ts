@@ -122,6 +122,7 @@ function warm(line: Line): void {
 export function openSharedReaders(url: string, options: ConnectionOptions): SharedReaders {
   const lines: Line[] = [];
   const stopped = new Set<string>();
+  let closed = false;
   const forgetting = setInterval(() => stopped.clear(), FORGET_STOPPED_EVERY).unref();
 
   const open = (): Line => {
@@ -145,7 +146,7 @@ export function openSharedReaders(url: string, options: ConnectionOptions): Shar
   };
   return {
     run: async (name, read, deadline) => {
-      if (stopped.has(name)) return null;
+      if (closed || stopped.has(name)) return null;
       const line = emptiest();
       if (!line.warm) warm(line);
       line.running++;
@@ -168,6 +169,7 @@ export function openSharedReaders(url: string, options: ConnectionOptions): Shar
       }
     },
     close: async () => {
+      closed = true;
       clearInterval(forgetting);
       await Promise.all(lines.map((line) => line.end()));
     },

@@ -1,4 +1,3 @@
-import { types } from "#db/types.ts";
 import type { ConnectionOptions } from "./open.ts";
 import { OVERTIME, REQUEST_DEADLINE } from "./transaction.ts";
 
@@ -10,8 +9,6 @@ const LONGEST_BACKOFF = 0.25;
 
 export function settingsOf(application = "marketing"): Settings {
   return (role, more = {}) => ({
-    types: types as never,
-    fetch_types: false,
     onnotice: () => {},
     idle_timeout: 0,
     max_lifetime: null,

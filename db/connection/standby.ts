@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import postgres from "postgres";
 import {
   type Client,
@@ -51,7 +52,7 @@ export function watchStandby(primaryUrl: string, standbyUrl: string, options: Co
   const history: { at: number; position: number }[] = [];
   let writes = 0;
   let replayed = -1;
-  let isClosed = false;
+  const closing = new AbortController();
 
   const placeWrites = (until: number, position: number): void => {
     for (const [caller, write] of unplaced) {
@@ -76,11 +77,11 @@ export function watchStandby(primaryUrl: string, standbyUrl: string, options: Co
     for (const [caller, position] of placed) if (position <= replayed) placed.delete(caller);
   };
   const watching = (async () => {
-    while (!isClosed) {
+    while (!closing.signal.aborted) {
       await look().catch(() => {
         replayed = -1;
       });
-      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY).unref());
+      await pause(LOOK_EVERY, undefined, { ref: false, signal: closing.signal }).catch(() => {});
     }
   })();
   return {
@@ -91,9 +92,9 @@ export function watchStandby(primaryUrl: string, standbyUrl: string, options: Co
       if (!(error instanceof postgres.PostgresError) || /^(08|57P|53)/.test(error.code)) replayed = -1;
     },
     close: async () => {
-      isClosed = true;
-      await Promise.all([primary.close(), standby.close()]);
+      closing.abort();
       await watching;
+      await Promise.all([primary.close(), standby.close()]);
     },
   };
 }

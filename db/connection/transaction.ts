@@ -129,7 +129,7 @@ export async function withClient<T>(
   const startedAt = performance.now();
   const taking = pool.take();
   const client = await withDeadline(taking, deadline).catch((error: unknown) => {
-    void taking.then(pool.give);
+    taking.then(pool.give, () => {});
     throw error;
   });
   try {

@@ -137,7 +137,7 @@ async function expectCallback(campaignId: string) {
     const found = receiver.received.filter(({ raw }) => JSON.parse(raw).data.object.id === campaignId);
     expect(found).toHaveLength(1);
     return found[0]!;
-  });
+  }, 20_000);
   const { headers, raw } = callback;
   expect(headers["x-service-event"]).toBe("campaign.sent");
   const timestamp = String(headers["x-service-timestamp"]);

@@ -348,7 +348,14 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "upload-body.ts",
     "upload.ts",
   ],
-  "transports/start": ["address.ts", "report.ts", "serve.ts", "service.ts", "stored-database.ts"],
+  "transports/start": [
+    "address.ts",
+    "report.ts",
+    "serve.ts",
+    "service.ts",
+    "stop-signal.ts",
+    "stored-database.ts",
+  ],
   "transports/pages/frame": ["assets.ts", "form.ts", "page.ts", "player-page.ts", "theme.ts"],
   "transports/pages/message": ["opens.ts", "preferences.ts", "tracking.ts", "unsubscribe.ts"],
 };

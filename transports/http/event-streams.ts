@@ -33,32 +33,20 @@ interface Rules<S> {
 
 /** Streams of server-sent events about records of properties. */
 export interface EventStreams<S> {
-  /** Answers the function that leaves the stream. Throws `unavailable` where too many are open. */
+  /** Answers the function that leaves the stream. Throws `unavailable` where too many are open, and once it closes. */
   open(subject: S, sink: Sink): () => void;
   /** Looks now, not at the next turn. */
   look(): void;
-  close(): void;
+  /** Ends the streams, opens no new one, and waits for the look that is under way. */
+  close(): Promise<void>;
 }
 
 export function openEventStreams<S extends { propertyId: string }>(rules: Rules<S>): EventStreams<S> {
   const streams = new Set<EventStream<S>>();
-  let timer: NodeJS.Timeout | undefined;
+  let closed = false;
   const end = (stream: EventStream<S>): void => {
     if (streams.delete(stream)) stream.end();
-    if (streams.size > 0) return;
-    clearTimeout(timer);
-    timer = undefined;
-  };
-  let isLooking = false;
-  let isAskedAgain = false;
-  const round = async (): Promise<void> => {
-    isLooking = true;
-    do {
-      isAskedAgain = false;
-      await look();
-    } while (isAskedAgain);
-    isLooking = false;
-    timer = streams.size > 0 ? setTimeout(() => void round(), rules.everyMs) : undefined;
+    if (streams.size === 0) looks.pause();
   };
   const look = async (): Promise<void> => {
     const now = performance.now();
@@ -71,15 +59,10 @@ export function openEventStreams<S extends { propertyId: string }>(rules: Rules<
         );
     }
   };
-  const lookNow = (): void => {
-    isAskedAgain = isLooking;
-    if (isLooking || streams.size === 0) return;
-    clearTimeout(timer);
-    timer = setTimeout(() => void round(), 0);
-  };
+  const looks = openLooks(look, rules.everyMs, () => streams.size > 0);
   return {
     open(subject, sink) {
-      if (streams.size >= rules.most) throw new Fault("unavailable", { retryAfter: 60 });
+      if (closed || streams.size >= rules.most) throw new Fault("unavailable", { retryAfter: 60 });
       const owner = rules.ownerOf(subject);
       const own = [...streams].filter((stream) => rules.ownerOf(stream.subject) === owner);
       if (own.length >= rules.mostOfOne) end(own[0]!);
@@ -93,12 +76,53 @@ export function openEventStreams<S extends { propertyId: string }>(rules: Rules<
         end: () => sink.end(),
       };
       streams.add(stream);
-      if (timer === undefined) lookNow();
+      looks.begin();
       return () => end(stream);
     },
-    look: lookNow,
-    close() {
+    look: looks.now,
+    async close() {
+      closed = true;
       for (const stream of streams) end(stream);
+      await looks.ended();
+    },
+  };
+}
+
+/** Looks again and again while there is somebody to tell, once at a time. */
+function openLooks(look: () => Promise<void>, everyMs: number, isWatched: () => boolean) {
+  let timer: NodeJS.Timeout | undefined;
+  let looking: Promise<void> | null = null;
+  let isAskedAgain = false;
+  const round = async (): Promise<void> => {
+    do {
+      isAskedAgain = false;
+      await look();
+    } while (isAskedAgain);
+    looking = null;
+    timer = isWatched() ? setTimeout(start, everyMs) : undefined;
+  };
+  const start = (): void => {
+    looking = round();
+  };
+  const pause = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+  };
+  const now = (): void => {
+    isAskedAgain = looking !== null;
+    if (looking || !isWatched()) return;
+    clearTimeout(timer);
+    timer = setTimeout(start, 0);
+  };
+  return {
+    now,
+    pause,
+    /** Looks now, unless the next look is planned. */
+    begin: (): void => {
+      if (timer === undefined) now();
+    },
+    ended: async (): Promise<void> => {
+      await looking;
     },
   };
 }

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import { getRequestListener, RequestError } from "@hono/node-server";
+import { withDeadline } from "#db/connection/open.ts";
 import { Fault, type FaultCode, loggedFault } from "#runtime/faults.ts";
 import { networkOf } from "#runtime/limits/rate-limit.ts";
 import { CURRENT_VERSION } from "#runtime/versions.ts";
@@ -21,13 +22,15 @@ const PARSER_FAULTS: Record<string, FaultCode> = {
 export interface Listening {
   server: Server;
   port: number;
-  /** Finishes running requests, takes no more, and closes. */
+  /** Finishes running requests, also those that their callers have left, takes no more, and closes. */
   close(): Promise<void>;
 }
 
 /** The interval at which idle connections are closed: one in use has its next request within it. */
 const DRAIN_MS = 250;
 const LAST_ANSWER_MS = 10_000;
+/** A request ends by itself within this time. */
+const LAST_WORK_MS = 5_000;
 
 /** Serves the app. Port 0 takes any free port. */
 export async function listen(
@@ -62,9 +65,11 @@ export async function listen(
     },
   });
   let closing = false;
+  const answering = new Set<Promise<void>>();
   const serve = (request: IncomingMessage, response: ServerResponse) => {
     if (closing) response.shouldKeepAlive = false;
-    void listener(request, response);
+    const answer = listener(request, response).finally(() => answering.delete(answer));
+    answering.add(answer);
   };
   const observe = observed(app, control.log, serve);
   server.on("request", observe);
@@ -88,6 +93,7 @@ export async function listen(
       await closed;
       clearInterval(draining);
       clearTimeout(cutting);
+      await withDeadline(Promise.all(answering), LAST_WORK_MS).catch(() => {});
       // Stops http's timer for slow requests.
       server.close();
     },

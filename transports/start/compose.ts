@@ -52,11 +52,14 @@ export async function compose(options: {
   callPace?: CallPace;
 }): Promise<Running> {
   const { config, catalog, log, face = mcpFace } = options;
-  const opened = await openService(options);
-  const background = config.role === "web" ? null : startBackground(opened, catalog);
+  // What has started stops in the other order: at the end, and where a later part cannot start.
+  await using started = new AsyncDisposableStack();
+  const opened = started.adopt(await openService(options), (each) => each.close());
+  const { db, directory, sessions } = opened;
+  const limiter = started.adopt(rateLimiter({ db, now: directory.now, log }), (each) => each.close());
+  const background =
+    config.role === "web" ? null : started.adopt(startBackground(opened, catalog), (each) => each.stop());
   const service: Service = { ...opened, ...(background && { wake: background.worker.wake }) };
-  const { db, directory, sessions } = service;
-  const limiter = rateLimiter({ db, now: directory.now, log });
   const metadataUrl = `${config.siteUrl}/.well-known/oauth-protected-resource`;
   const control: AdmissionControl = {
     limiter,
@@ -66,7 +69,7 @@ export async function compose(options: {
     metadataUrl,
     trustProxy: config.trustProxy,
   };
-  const opens = openCounter(service);
+  const opens = started.adopt(openCounter(service), (each) => each.close());
   const badges = openBadges(service);
   const live = openLive(service);
   const mcp = config.role === "worker" ? null : face(service, catalog);
@@ -74,9 +77,17 @@ export async function compose(options: {
   const health = openHealth({ db, config, worker: background?.worker ?? null, log });
   const app = mcp && createApp(service, catalog, control, { opens, badges, live, mcp, health });
   const { metricsPort } = config;
-  const healthListening = metricsPort === null ? null : await listenHealth(health, config.host, metricsPort);
+  const healthListening =
+    metricsPort === null
+      ? null
+      : started.adopt(await listenHealth(health, config.host, metricsPort), (each) => each.close());
   const listening = app && (await listen(app, control, config.host, config.port, options.connections));
   const endCalls = listening && serveCalls(listening.server, service, options.callPace);
+  // The server waits for open connections, so streams and calls end meanwhile.
+  started.defer(async () => {
+    await Promise.all([listening?.close(), mcp?.close(), badges.close(), live.close(), endCalls?.()]);
+  });
+  const parts = started.move();
   return {
     service,
     db,
@@ -84,19 +95,7 @@ export async function compose(options: {
     listening,
     healthListening,
     idle: async () => background?.worker.idle(),
-    stop: async () => {
-      // The server waits for open connections, so the streams of MCP close first.
-      await mcp?.close();
-      badges.close();
-      live.close();
-      endCalls?.();
-      await listening?.close();
-      await opens.close();
-      await background?.stop();
-      await healthListening?.close();
-      await limiter.close();
-      await opened.close();
-    },
+    stop: () => parts.disposeAsync(),
   };
 }
 

@@ -15,57 +15,68 @@ import { databaseError, errorText, folderError, say } from "./report.ts";
 import { sayStarted } from "./welcome.ts";
 
 const startedAt = performance.now();
-let stopping = false;
 
-try {
-  await main(readConfig(process.env));
-} catch (error) {
-  // A stop during the start makes it fail; the stop ends the process and gives its own exit code.
-  if (stopping) await new Promise(() => {});
-  say(errorText(error));
-  process.exit(1);
+/** Runs the service until `stop` resolves, which may be during the start, and ends the process. */
+export async function serve(stop: Promise<string>): Promise<never> {
+  try {
+    await run(readConfig(process.env), stop);
+    say("Stopped.");
+    process.exit(0);
+  } catch (error) {
+    say(errorText(error));
+    process.exit(1);
+  }
 }
 
-async function main(settings: Settings): Promise<void> {
-  const { logLevel, dataDir, databaseUrl: given } = settings;
-  const log = createLog(logLevel);
-  // Before the port: a second start in the same folder must fail with the message about the folder.
-  const embedded = given ? null : await openEmbedded(dataDir, log);
-  const databaseUrl = given ?? embedded!.url;
-  try {
-    const appSecret = settings.appSecret ?? (await makeSecret(dataDir));
-    const config = { ...(await withFreePort(settings)), appSecret };
-    const { applied, placed } = await migrate(databaseUrl);
-    for (const { name, milliseconds } of applied) log.info({ name, milliseconds }, "migration applied");
-    for (const { table, place } of placed) log.info({ table, place }, "table placed on the cluster");
-    if (embedded) await reclaimJobs(databaseUrl);
-    if (embedded) await noteAddresses(config);
-    const running = await compose({ config, databaseUrl, catalog: CATALOG, log });
-    const stop = runOnce(async () => {
-      await running.stop();
-      await embedded?.stop();
-    });
-    onStopSignal((signal) => {
-      stopping = true;
-      log.info({ signal }, "stopping");
-      stop().then(
-        () => {
-          say("Stopped.");
-          process.exit(0);
-        },
-        (error: unknown) => {
-          log.error({ err: error }, "stopping failed");
-          process.exit(1);
-        },
-      );
-    });
-    const demo = config.demo ? await prepareDemo(running.service, CATALOG, running.idle) : null;
-    const milliseconds = performance.now() - startedAt;
-    sayStarted({ config, embedded: embedded !== null, demo, hold: running.hold, milliseconds });
-  } catch (error) {
-    if (!stopping) await embedded?.stop();
-    throw given ? databaseError(error) : error;
+async function run(settings: Settings, stop: Promise<string>): Promise<void> {
+  const log = createLog(settings.logLevel);
+  let isStopping = false;
+  const stopped = stop.then((signal): never => {
+    isStopping = true;
+    log.info({ signal }, "stopping");
+    throw new Error("stopped");
+  });
+  stopped.catch(() => {});
+  {
+    await using started = new AsyncDisposableStack();
+    try {
+      await start(settings, { log, stopped, started });
+      await stopped;
+    } catch (error) {
+      // A stop makes the start fail: Ctrl-C in a terminal reaches the programs that it runs, too.
+      if (!isStopping) throw settings.databaseUrl ? databaseError(error) : error;
+    }
   }
+  // The last line is the service's own.
+  await new Promise((resolve) => log.flush(resolve));
+}
+
+interface Start {
+  log: Log;
+  /** Rejects when the service is to stop. A part that must be stopped in its turn is awaited all the same. */
+  stopped: Promise<never>;
+  /** The parts that have started, which stop in the other order. */
+  started: AsyncDisposableStack;
+}
+
+async function start(settings: Settings, { log, stopped, started }: Start): Promise<void> {
+  const { dataDir, databaseUrl: given } = settings;
+  // Before the port: a second start in the same folder must fail with the message about the folder.
+  const embedded = given ? null : started.adopt(await openEmbedded(dataDir, log), (each) => each.stop());
+  const databaseUrl = given ?? embedded!.url;
+  const appSecret = settings.appSecret ?? (await makeSecret(dataDir));
+  const config = { ...(await withFreePort(settings)), appSecret };
+  const { applied, placed } = await Promise.race([stopped, migrate(databaseUrl)]);
+  for (const { name, milliseconds } of applied) log.info({ name, milliseconds }, "migration applied");
+  for (const { table, place } of placed) log.info({ table, place }, "table placed on the cluster");
+  if (embedded) await reclaimJobs(databaseUrl);
+  if (embedded) await noteAddresses(config);
+  const running = await compose({ config, databaseUrl, catalog: CATALOG, log });
+  started.defer(running.stop);
+  const filling = config.demo ? prepareDemo(running.service, CATALOG, running.idle) : null;
+  const demo = await Promise.race([stopped, filling]);
+  const milliseconds = performance.now() - startedAt;
+  sayStarted({ config, embedded: embedded !== null, demo, hold: running.hold, milliseconds });
 }
 
 async function openEmbedded(dataDir: string, log: Log): Promise<EmbeddedDatabase> {
@@ -75,7 +86,6 @@ async function openEmbedded(dataDir: string, log: Log): Promise<EmbeddedDatabase
       log: { info: (line) => log.info(line), error: (line) => log.error(line) },
     });
     void embedded.lost.then((reason) => {
-      if (stopping) return;
       const sentence = `The database server could not be started again (${reason}), so the service ends.`;
       log.error(sentence);
       say(`${sentence} See ${dataDir}/postgres.log.`);
@@ -115,19 +125,6 @@ async function freePort(host: string, port: number): Promise<number | null> {
   }
 }
 
-/** Calls back on each stop signal. npm's shell does not pass its own signal on, so the end of the parent counts too. */
-function onStopSignal(stop: (signal: string) => void): void {
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => stop(signal));
-  if (process.env.npm_lifecycle_event === undefined) return;
-  const parent = process.ppid;
-  const watch = setInterval(() => {
-    if (process.ppid === parent) return;
-    clearInterval(watch);
-    stop("npm ended");
-  }, 250);
-  watch.unref();
-}
-
 /** Gives all claimed jobs back to the queue. The data folder is locked, so no other worker can be alive. */
 async function reclaimJobs(databaseUrl: string): Promise<void> {
   const db = connect(databaseUrl, { size: 1 });
@@ -136,12 +133,4 @@ async function reclaimJobs(databaseUrl: string): Promise<void> {
   } finally {
     await db.close();
   }
-}
-
-function runOnce(work: () => Promise<void>): () => Promise<void> {
-  let running: Promise<void> | null = null;
-  return () => {
-    running ??= work();
-    return running;
-  };
 }

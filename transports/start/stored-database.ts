@@ -1,6 +1,8 @@
+import { BackupError } from "#db/backup/file.ts";
 import { findEmbedded, startEmbedded } from "#db/embedded/start.ts";
 import type { Settings } from "#runtime/config.ts";
 import { databaseError, folderError } from "./report.ts";
+import { stopSignal } from "./stop-signal.ts";
 
 type Work<T> = (url: string) => Promise<T>;
 
@@ -17,11 +19,19 @@ export async function withStoppedDatabase<T>({ databaseUrl, dataDir }: Settings,
       throw databaseError(error);
     });
   }
+  let stop: string | undefined;
+  const stopped = stopSignal().then((signal) => {
+    stop = signal;
+  });
   const embedded = await startEmbedded({ dataDir }).catch((error: unknown) => {
     throw folderError(dataDir, error);
   });
+  // The server would outlive this program. Its end fails the work, which can then remove what it has begun.
+  void stopped.then(embedded.stop);
   try {
     return await work(embedded.url);
+  } catch (error) {
+    throw stop ? new BackupError(`Stopped by ${stop} before its end.`) : error;
   } finally {
     await embedded.stop();
   }

@@ -17,9 +17,14 @@ const FAILED = 1011;
 
 /**
  * Speaks with one WebSocket until the call is over, one thing after another. Only the WebSocket that has
- * opened the call is heard about it.
+ * opened the call is heard about it. Resolves when all that was heard is stored.
  */
-export function converse(service: Service, line: Line, socket: WebSocket, pace: CallPace): void {
+export async function converse(
+  service: Service,
+  line: Line,
+  socket: WebSocket,
+  pace: CallPace,
+): Promise<void> {
   const { log } = service;
   let isNamed = false;
   let waiting = 0;
@@ -63,10 +68,11 @@ export function converse(service: Service, line: Line, socket: WebSocket, pace: 
   });
   // A frame that is too long is one of them: the WebSocket closes by itself, with the code that says so.
   socket.on("error", (error) => log.warn({ err: error, sendId: line.sendId }, "a call's WebSocket failed"));
-  socket.on("close", (code) => {
-    clearTimeout(nameless);
-    if (!isNamed) return;
-    if (NORMAL.has(code)) return dialogue.hangUp();
-    dialogue.breakOff(() => breakLine(service, line));
-  });
+  const { promise: closed, resolve } = Promise.withResolvers<number>();
+  socket.on("close", resolve);
+  const code = await closed;
+  clearTimeout(nameless);
+  if (isNamed && NORMAL.has(code)) dialogue.hangUp();
+  else if (isNamed) dialogue.breakOff(() => breakLine(service, line));
+  await work;
 }

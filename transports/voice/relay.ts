@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
 import { WebSocketServer } from "ws";
+import { withDeadline } from "#db/connection/open.ts";
 import { isUuid } from "#db/text.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import { callbackReader } from "#tools/providers/callbacks.ts";
@@ -12,14 +13,23 @@ import { CALL_PACE, type CallPace } from "./pace.ts";
 const PATH = /^\/api\/callbacks\/([a-z-]+)\/([0-9a-f-]{36})\/([0-9a-f-]{36})\/(\d{10}\.[A-Za-z0-9_-]{43})$/;
 const LONGEST_FRAME = 16_384;
 const GOING_AWAY = 1001;
+const LAST_WORDS_MS = 10_000;
 
 /** Whether a path is that of a call's WebSocket. */
 export function isCallAddress(path: string): boolean {
   return PATH.test(path);
 }
 
-/** Serves the WebSockets of live calls. Answers the function that ends them. */
-export function serveCalls(server: Server, service: Service, pace: CallPace = CALL_PACE): () => void {
+/**
+ * Serves the WebSockets of live calls. Answers the function that ends them, and waits until all that they have heard
+ * is stored.
+ */
+export function serveCalls(
+  server: Server,
+  service: Service,
+  pace: CallPace = CALL_PACE,
+): () => Promise<void> {
+  const conversations = new Set<Promise<void>>();
   const sockets = new WebSocketServer({ noServer: true, maxPayload: LONGEST_FRAME, clientTracking: true });
   const upgrade = async (request: IncomingMessage, stream: Duplex, head: Buffer) => {
     const line = await admitted(service, request).catch((error: unknown) => {
@@ -27,16 +37,22 @@ export function serveCalls(server: Server, service: Service, pace: CallPace = CA
       return 503 as const;
     });
     if (typeof line === "number") return refuse(stream, line);
-    sockets.handleUpgrade(request, stream, head, (socket) => converse(service, line, socket, pace));
+    sockets.handleUpgrade(request, stream, head, (socket) => {
+      const conversation = converse(service, line, socket, pace).finally(() =>
+        conversations.delete(conversation),
+      );
+      conversations.add(conversation);
+    });
   };
   server.on("upgrade", (request: IncomingMessage, stream: Duplex, head: Buffer) => {
     stream.on("error", () => stream.destroy());
     void upgrade(request, stream, head);
   });
-  return () => {
+  return async () => {
     for (const socket of sockets.clients) socket.close(GOING_AWAY);
     for (const socket of sockets.clients) socket.terminate();
     sockets.close();
+    await withDeadline(Promise.all(conversations), LAST_WORDS_MS).catch(() => {});
   };
 }
 
@@ -62,5 +78,7 @@ async function admitted(service: Service, { url = "", headers }: IncomingMessage
 const REASONS = { 401: "Unauthorized", 404: "Not Found", 503: "Service Unavailable" } as const;
 
 function refuse(stream: Duplex, status: keyof typeof REASONS): void {
+  // The other side may keep its half open for ever, and nobody else ends a connection that left HTTP.
+  stream.once("finish", () => stream.destroy());
   stream.end(`HTTP/1.1 ${status} ${REASONS[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
 }

@@ -70,7 +70,7 @@ describe.runIf(HAS_DEBIAN_15)("beside a streaming standby", () => {
     await vi.waitFor(async () => {
       const [sent] = await admin`select pg_last_wal_receive_lsn() > pg_last_wal_replay_lsn() as more`;
       expect(sent!.more).toBe(true);
-    });
+    }, 20_000);
     await during(LOOKS, async () => expect(await seen("ana")).toEqual({ byStandby: false, players: 1 }));
     await admin`select pg_wal_replay_resume()`;
     await served("ana", 1);

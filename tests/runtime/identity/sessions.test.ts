@@ -89,14 +89,15 @@ describe("a signing key that is retired", () => {
 
   test("signs no more, and verifies and is published for as long as a token of it can live", async () => {
     const before = await open();
-    const [old] = await kids(before);
+    const known = await kids(before);
+    const [old] = known;
     const oldToken = await before.issue(userId);
     await retire("11 hours");
     const after = await open();
     expect(await after.verify(oldToken)).toMatchObject({ id: userId });
     const published = await kids(after);
-    expect(published).toHaveLength(2);
-    expect(published).toContain(old);
+    expect(published).toHaveLength(known.length + 1);
+    expect(published).toEqual(expect.arrayContaining(known));
     const header = JSON.parse(
       Buffer.from((await after.issue(userId)).split(".")[0]!, "base64url").toString(),
     );

@@ -143,7 +143,7 @@ test("a job's events, jobs and rows are written together, and the new job is run
   expect(ran).toEqual([{ propertyId: fixture.property, n: 1 }]);
   const segments = await fixture.db.asProperty(
     fixture.property,
-    (sql) => sql`select name from segments where property_id = ${fixture.property}`,
+    (sql) => sql`select name from segments where property_id = ${fixture.property} and name like 'by job %'`,
   );
   expect(segments.map((row) => row.name)).toEqual(["by job 1"]);
 });

@@ -370,18 +370,19 @@ describe("limits", () => {
 
   test("a window lets people on only while it is open by their clock", async () => {
     const clock = await journeyClock(service);
-    const ids = await crowd(clock, [{ timezone: "UTC" }]);
-    // The clock moves a minute before the player comes to the window, so that it opens 61 to 120 minutes later.
-    const hour = (ahead: number) =>
-      new Date(Date.now() + (ahead * 60 + 1) * 60_000).toISOString().slice(11, 13);
-    const [from, to] = [`${hour(1)}:00`, `${hour(2)}:00`];
+    // About noon there, so that the window ends before midnight.
+    const ahead = 12 - new Date().getUTCHours();
+    const ids = await crowd(clock, [{ timezone: `Etc/GMT${ahead > 0 ? "-" : "+"}${Math.abs(ahead)}` }]);
+    const opensAt = Math.floor(Date.now() / 60_000 + 30) * 60_000;
+    const local = (at: number) => new Date(at + ahead * 3_600_000).toISOString().slice(11, 16);
+    const [from, to] = [local(opensAt), local(opensAt + 3_600_000)];
     const open = { id: "open", type: "time_window", config: { from, to } };
     const journey = await clock.published(chain([open, end()]));
     await clock.enroll(journey, ids);
     await clock.pass(1, journey);
     const [waiting] = await clock.entries(journey);
     expect(waiting).toMatchObject({ node: "open", phase: "waiting" });
-    expect(waiting!.wake_at!.slice(11, 16)).toBe(from);
+    expect(Date.parse(waiting!.wake_at!)).toBe(opensAt);
     await clock.pass(60, journey);
     expect((await clock.entries(journey))[0]).toMatchObject({ status: "completed" });
   });

@@ -153,5 +153,5 @@ test("a campaign whose last waiting messages are cancelled is sent, before the t
   await vi.waitFor(async () => {
     await service.idle();
     expect(await status()).toBe("sent");
-  });
+  }, 20_000);
 });

@@ -1,5 +1,5 @@
 import postgres from "postgres";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { signLink } from "#runtime/secrets/links.ts";
 import { newScenario, type Scenario, scenarioIn } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
@@ -56,7 +56,7 @@ const visit = (path: string, userAgent = PERSON, method = "GET") =>
 async function track(tracking: "on" | "off"): Promise<void> {
   await scenario.call("update_property", { propertyId: scenario.id, tracking });
   const known = () => service.internals.directory.property(scenario.id);
-  await vi.waitFor(async () => expect((await known())?.tracking).toBe(tracking));
+  await expect.poll(async () => (await known())?.tracking).toBe(tracking);
 }
 
 async function send(id: string) {
@@ -118,7 +118,7 @@ describe("a campaign's links", () => {
     await track("on");
     await visit(clicks[1]!);
     await visit(open!);
-    await vi.waitFor(async () => expect(await send(id)).toMatchObject({ opens: 1, clicks: 1 }));
+    await expect.poll(() => send(id)).toMatchObject({ opens: 1, clicks: 1 });
   });
 
   test("that nobody signed lead nowhere, and the picture comes all the same", async () => {
@@ -161,16 +161,16 @@ describe("clicks and opens", () => {
     await visit(open!);
     await visit(clicks[0]!);
     await visit(clicks[0]!);
-    await vi.waitFor(async () =>
-      expect(await send(id)).toEqual({
+    await expect
+      .poll(() => send(id))
+      .toEqual({
         opens: 2,
         clicks: 2,
         opened: true,
         opened_by_person: true,
         clicked: true,
         clicked_by_person: true,
-      }),
-    );
+      });
     const events = await scenario.query(
       (sql) => sql`
       select type, data -> 'object' ->> 'machine' as machine from outbox
@@ -203,31 +203,31 @@ describe("clicks and opens", () => {
       clicked: true,
       clicked_by_person: false,
     };
-    await vi.waitFor(async () => expect(await send(id)).toEqual(machine));
+    await expect.poll(() => send(id)).toEqual(machine);
     await visit(open!);
     await visit(clicks[0]!);
-    await vi.waitFor(async () =>
-      expect(await send(id)).toMatchObject({
+    await expect
+      .poll(() => send(id))
+      .toMatchObject({
         opens: 2,
         clicks: 2,
         opened_by_person: true,
         clicked_by_person: true,
-      }),
-    );
+      });
   });
 
   test("within seconds of the sending are a filter's", async () => {
     const { id, clicks, open } = await sent({}, { fresh: true });
     await visit(open!);
     await visit(clicks[0]!);
-    await vi.waitFor(async () =>
-      expect(await send(id)).toMatchObject({
+    await expect
+      .poll(() => send(id))
+      .toMatchObject({
         opens: 1,
         clicks: 1,
         opened_by_person: false,
         clicked_by_person: false,
-      }),
-    );
+      });
   });
 
   test("of several links within a second are a scanner's, whoever it says that it is", async () => {

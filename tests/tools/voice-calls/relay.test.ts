@@ -1,8 +1,13 @@
-import { get } from "node:http";
+import { createServer, get } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { HttpResponse, http, passthrough } from "msw";
 import { setupServer } from "msw/node";
+import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { relayToken } from "#runtime/channels/voice/relay-callbacks.ts";
+import { serveCalls } from "#transports/voice/relay.ts";
+import { lockWaits, openTransaction } from "../../support/blocking.ts";
 import { shifted } from "../../support/database.ts";
 import {
   BASE_URL,
@@ -559,4 +564,29 @@ test("a carrier's late news changes no length, no cost and no person of a call t
     cost: 0.2,
     answered_by: "human",
   });
+});
+
+test("words that were heard before the service stops are stored before the calls' WebSockets are given up", async () => {
+  const { playerId, call: one } = await call();
+  const server = createServer();
+  const endCalls = serveCalls(server, service.internals, pace);
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const phone = await pickUp(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, one);
+  await phone.heard(3);
+  const admin = postgres(service.database.url, { max: 2, onnotice: () => {} });
+  const release = await openTransaction(admin, (sql) => sql`lock table voice_calls`);
+  phone.say("stop calling me");
+  await lockWaits(admin, 1);
+  let ended = false;
+  const ending = Promise.resolve(endCalls()).then(() => {
+    ended = true;
+  });
+  await phone.closed;
+  await nextTurn();
+  expect(ended).toBe(false);
+  await release();
+  await ending;
+  expect(await isAllowed(playerId)).toBe(false);
+  await admin.end();
+  server.close();
 });

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { PassThrough, Writable } from "node:stream";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { callRemote } from "#transports/cli/remote.ts";
@@ -72,7 +72,7 @@ describe("a command to a service that is slow to answer", () => {
     const listener = await silent("");
     await expect(listener.ask(list, {})).rejects.toThrow(/did not answer it\.$/);
     await expect(listener.ask(create, {})).rejects.toThrow(/Whether it was done/);
-    await vi.waitFor(() => expect(listener.open()).toBe(0));
+    await expect.poll(listener.open).toBe(0);
     listener.close();
   });
 

@@ -89,7 +89,7 @@ test("figures tell of requests, tools, jobs, the queue and the event loop", asyn
     const { body } = await probe(service.baseUrl, "/metrics");
     expect(body).toContain("of_a_newer_version");
     return body as string;
-  });
+  }, 20_000);
   for (const line of [
     /^http_request_duration_seconds_count\{method="GET",route="\/api\/players",status="200"\} [1-9]/m,
     /^http_request_duration_seconds_count\{method="GET",route="none",status="404"\} [1-9]/m,
@@ -139,7 +139,7 @@ test("a request leaves one line, and nothing in it is of a person", async () => 
   await (await fetch(`${baseUrl}/api/players?email.eq=ana@example.com`, { headers })).text();
   await (await fetch(`${baseUrl}/c/secret-token`)).text();
   await (await fetch(`${baseUrl}/ana@example.com`, { headers: { "X-Request-Id": "for-ana" } })).text();
-  await vi.waitFor(() => expect(of("request")).toHaveLength(3));
+  await expect.poll(() => of("request")).toHaveLength(3);
   expect(of("request")).toMatchObject([
     {
       method: "GET",
@@ -171,7 +171,7 @@ test("a request's trace goes on in its job, and a wrong one is replaced", async 
     const found = of("job done").filter(({ job }) => job === "import_players");
     expect(found).toHaveLength(2);
     return found;
-  });
+  }, 20_000);
   const requests = of("request").filter(({ operation }) => operation === "create_import_job");
   expect(requests.map((line) => line.trace)).toEqual([
     trace,
@@ -198,7 +198,7 @@ test("in an outage of the database a refused request is one line without a stack
       const found = lines.filter(({ msg }) => /request/.test(msg));
       expect(found).toHaveLength(5);
       return found;
-    });
+    }, 20_000);
     for (const line of told)
       expect(line).toMatchObject({ level: 40, msg: "request", status: 503, reason: expect.any(String) });
     expect(JSON.stringify(told)).not.toContain("at ");
