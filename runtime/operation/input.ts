@@ -4,7 +4,7 @@ import { isStorable } from "#db/text.ts";
 import { Fault, type FaultDetail } from "#runtime/faults.ts";
 import { pathText } from "#runtime/plain-words.ts";
 import { columnsOf } from "./columns.ts";
-import { kindOf } from "./field-kind.ts";
+import { kindOf, withPlainIds } from "./field-kind.ts";
 import type { Operation } from "./operation.ts";
 
 const MOST_NESTING = 64;
@@ -78,7 +78,8 @@ export function checkKey(key: string, path = ""): void {
  */
 export function parseInput(operation: Operation, folded: Record<string, unknown>): Record<string, unknown> {
   const [given, echoed] = operation.crud?.verb === "update" ? parted(operation, folded) : [folded, null];
-  const input = operation.crud ? withoutEmpty(operation, given) : given;
+  const filled = operation.crud ? withoutEmpty(operation, given) : given;
+  const input = withPlainIds(operation.input, filled) as Record<string, unknown>;
   const parsed = operation.input.safeParse(input);
   if (!parsed.success) throw inputFault(parsed.error, operation.input.shape, input);
   return echoed ? { ...parsed.data, [ECHOED]: echoed } : parsed.data;
