@@ -3,8 +3,16 @@ import { formOfValues } from "#db/query/forms.ts";
 import type { ColumnType, Form, ReadableTable } from "#db/query/readable-table.ts";
 import { type Fragment, identifier, join, raw, sql } from "#db/sql.ts";
 import { readTime } from "#db/time.ts";
-import { isWrapped } from "./field-kind.ts";
 import type { Change, Column, ColumnRules, Columns, NextOf, SchemasOf, Table } from "./table.ts";
+
+type Wrapper = z.ZodOptional | z.ZodNullable | z.ZodDefault | z.ZodPrefault;
+
+/** Whether the schema only adds a value to another one: nothing, null or a default. */
+export const isWrapped = (schema: z.ZodType): schema is Wrapper =>
+  schema instanceof z.ZodOptional ||
+  schema instanceof z.ZodNullable ||
+  schema instanceof z.ZodDefault ||
+  schema instanceof z.ZodPrefault;
 
 type Schema = z.ZodType;
 export type WriteRules = Omit<ColumnRules, "sql">;

@@ -1,13 +1,5 @@
 import { z } from "zod";
-
-type Wrapper = z.ZodOptional | z.ZodNullable | z.ZodDefault | z.ZodPrefault;
-
-/** Whether the schema only adds a value to another one: nothing, null or a default. */
-export const isWrapped = (schema: z.ZodType): schema is Wrapper =>
-  schema instanceof z.ZodOptional ||
-  schema instanceof z.ZodNullable ||
-  schema instanceof z.ZodDefault ||
-  schema instanceof z.ZodPrefault;
+import { isWrapped } from "./columns.ts";
 
 /** The text form of a field's value, on the command line or in an address. `choice` is on or off, or a word. */
 export type FieldKind = "text" | "number" | "boolean" | "choice" | "list" | "json";

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { didYouMean } from "#db/nearest.ts";
-import { isStorable } from "#db/text.ts";
+import { isStorable, isUuid } from "#db/text.ts";
 import { Fault, type FaultDetail } from "#runtime/faults.ts";
 import { pathText } from "#runtime/plain-words.ts";
-import { columnsOf } from "./columns.ts";
+import { columnsOf, isWrapped } from "./columns.ts";
 import { kindOf } from "./field-kind.ts";
 import type { Operation } from "./operation.ts";
 
@@ -78,10 +78,38 @@ export function checkKey(key: string, path = ""): void {
  */
 export function parseInput(operation: Operation, folded: Record<string, unknown>): Record<string, unknown> {
   const [given, echoed] = operation.crud?.verb === "update" ? parted(operation, folded) : [folded, null];
-  const input = operation.crud ? withoutEmpty(operation, given) : given;
+  const filled = operation.crud ? withoutEmpty(operation, given) : given;
+  const input = withPlainIds(operation.input, filled) as Record<string, unknown>;
   const parsed = operation.input.safeParse(input);
   if (!parsed.success) throw inputFault(parsed.error, operation.input.shape, input);
   return echoed ? { ...parsed.data, [ECHOED]: echoed } : parsed.data;
+}
+
+/**
+ * The value with the ids that its schema names in lower case, as the database writes them: both cases name one record,
+ * and seeds, keys and stored texts are made of ids. A text that may be an id or another name stays as it is.
+ */
+function withPlainIds(schema: z.ZodType, value: unknown): unknown {
+  if (isWrapped(schema)) return withPlainIds(schema.unwrap() as z.ZodType, value);
+  if (schema instanceof z.ZodUUID) return isUuid(value) ? value.toLowerCase() : value;
+  if (schema instanceof z.ZodArray) {
+    return Array.isArray(value) ? value.map((one) => withPlainIds(schema.element as z.ZodType, one)) : value;
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  if (schema instanceof z.ZodDiscriminatedUnion) {
+    const { discriminator } = schema.def;
+    const told = (value as Record<string, unknown>)[discriminator];
+    const options = schema.options as readonly z.ZodObject[];
+    const option = options.find(({ shape }) => (shape[discriminator] as z.ZodType).safeParse(told).success);
+    return option ? withPlainIds(option, value) : value;
+  }
+  if (!(schema instanceof z.ZodObject)) return value;
+  const shape: Record<string, z.ZodType> = schema.shape;
+  const entries = Object.entries(value).map(([name, inner]) => [
+    name,
+    Object.hasOwn(shape, name) ? withPlainIds(shape[name]!, inner) : inner,
+  ]);
+  return Object.fromEntries(entries);
 }
 
 /** The fields of a change that callers read and do not write. Equal values pass: a record can be sent back whole. */

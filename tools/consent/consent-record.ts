@@ -4,6 +4,7 @@ import { ipAddress, pastTime, timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { CHANNELS, type Channel } from "#tools/compliance/channels.ts";
+import { endWithout } from "#tools/enrollments/end.ts";
 import { addressHash } from "#tools/people/address.ts";
 import { playerWords } from "#tools/people/words.ts";
 import { CONSENT_LEVELS, type ConsentLevel } from "./consent-records.table.ts";
@@ -65,6 +66,7 @@ export default tool({
     if (given && input.consentLevel !== "implied" && input.consentSource) {
       await liftWishes(context, player_id, channel, occurred_at);
     }
+    if (!given) await endWithout(context, [player_id], [channel]);
     announceAnswer(context, row!);
     context.audit({ entity: "consent_records", entityId: id });
     return { success: true as const, consent_id: id };

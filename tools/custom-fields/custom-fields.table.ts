@@ -85,18 +85,28 @@ function checkValues({ type, enum_values: values }: Definition): void {
 /** Writers of values wait for this transaction, so none is added after this check. */
 async function refuseUsed({ sql, property }: Context, { key }: Definition, refusal: string): Promise<void> {
   const named = `"custom.${key}"`;
-  const [used] = await sql<{ players: boolean; segment: string | null; campaign: string | null }[]>`
+  const [used] = await sql<
+    { players: boolean; segment: string | null; campaign: string | null; journey: string | null }[]
+  >`
     select exists (select from players where property_id = ${property.id} and custom ? ${key}) as players,
       (select name from segments where property_id = ${property.id} and deleted_at is null
         and position(${named} in conditions::text || groups::text) > 0 limit 1) as segment,
       (select name from campaigns where property_id = ${property.id} and deleted_at is null
         and status in (${literals(LIVE_CAMPAIGNS)})
-        and position(${named} in conditions::text) > 0 limit 1) as campaign`;
+        and position(${named} in conditions::text) > 0 limit 1) as campaign,
+      (select j.name from journeys j
+          join journey_versions v on v.property_id = ${property.id} and v.journey_id = j.id and v.version = j.current_version
+        where j.property_id = ${property.id} and j.deleted_at is null and j.status in ('active', 'paused')
+          and (position(${named} in concat(v.definition, v.goal, v.exit_conditions)) > 0
+            or v.definition @? ${`$.nodes[*].config.custom.${key}`}::jsonpath)
+        limit 1) as journey`;
   const by = used?.players
     ? "players have values of it"
     : used?.segment
       ? `the segment ${used.segment} asks for it`
-      : used?.campaign && `the campaign ${used.campaign} asks for it`;
+      : used?.campaign
+        ? `the campaign ${used.campaign} asks for it`
+        : used?.journey && `the journey ${used.journey} uses it`;
   if (by) throw new Fault("conflict", { message: `The custom field ${key} ${refusal}; ${by}.` });
 }
 

@@ -62,7 +62,10 @@ export function endFor(tenant: Tenant, playerIds: readonly string[], reason: Exi
   return endEnrollments(tenant, sql`d.player_id = any(${[...playerIds]}::uuid[])`, reason);
 }
 
-/** Ends the journeys of these players whose messages all go by channels on which they get none any more. */
+/**
+ * Ends the journeys of these players whose messages all go by channels on which they get none any more: these, and those
+ * that each of them has refused before.
+ */
 export function endWithout(
   tenant: Tenant,
   playerIds: readonly string[],
@@ -70,8 +73,10 @@ export function endWithout(
 ): Promise<number> {
   const only = sql`d.player_id = any(${[...playerIds]}::uuid[]) and exists (
     select from journey_versions v
+      join players p on p.property_id = ${tenant.property.id} and p.id = d.player_id
     where v.property_id = ${tenant.property.id} and v.journey_id = d.journey_id and v.version = d.version
-      and v.channels <> '{}' and v.channels <@ ${[...channels]}::text[])`;
+      and v.channels <> '{}' and v.channels <@ (${[...channels]}::text[]
+        || array(select key from jsonb_each_text(p.consents) where value = 'false')))`;
   return endEnrollments(tenant, only, "consent_revoked");
 }
 

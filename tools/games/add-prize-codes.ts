@@ -3,9 +3,21 @@ import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { RECORDS } from "#runtime/operation/record-words.ts";
-import { codeHash, sealCode } from "./claims/codes.ts";
+import { codeHash, plainCode, sealCode } from "./claims/codes.ts";
 
 const MOST_CODES = 10_000;
+/** Characters, apart from blanks and dashes. */
+const LEAST = 4;
+
+const Code = z
+  .string()
+  .trim()
+  .min(LEAST)
+  .max(100)
+  .refine(
+    (code) => plainCode(code).length >= LEAST,
+    `must have at least ${LEAST} characters beside blanks and dashes`,
+  );
 
 export default tool({
   name: "add_prize_codes",
@@ -17,7 +29,7 @@ export default tool({
   input: {
     poolId: z.uuid().describe("From list_code_pools").register(RECORDS, { noun: "code_pool" }),
     propertyId: z.uuid(),
-    codes: z.array(z.string().trim().min(4).max(100)).min(1).max(MOST_CODES).describe("As players show them"),
+    codes: z.array(Code).min(1).max(MOST_CODES).describe("As players show them"),
   },
   output: z.object({
     success: z.literal(true),

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { adHoc, sql } from "#db/sql.ts";
-import { invalid } from "#runtime/faults.ts";
+import { invalid, noSuch } from "#runtime/faults.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
+import type { Tenant } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { audienceOf } from "#tools/segments/rules/references.ts";
 import { OPEN_GAMES } from "#tools/statuses/games.ts";
@@ -44,6 +45,7 @@ export default tool({
     if (expiresAt !== undefined && Date.parse(expiresAt) <= context.now()) {
       throw invalid("expiresAt", "has passed, so nobody could use the tickets; give a later time");
     }
+    if (campaignId !== undefined) await checkCampaign(context, campaignId);
     const game = await findGame(context, gameId, { lock: "share" });
     checkStatus(game, OPEN_GAMES, "get tickets");
     const { property } = context;
@@ -73,3 +75,10 @@ export default tool({
     return { success: true as const, granted, left_out: counted.people - granted };
   },
 });
+
+/** Each play by such a ticket names the campaign. */
+async function checkCampaign({ sql: transaction, property }: Tenant, id: string): Promise<void> {
+  const found = await transaction`
+    select from campaigns where property_id = ${property.id} and id = ${id} and deleted_at is null`;
+  if (found.length === 0) throw noSuch("campaign", id);
+}

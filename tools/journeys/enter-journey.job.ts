@@ -109,7 +109,8 @@ function fitting(
     const day = sql`((${time} at time zone ${property.timezone}::text)::date - ${config.offset_days}::int)`;
     // Years added to February 29 give 28 where there is no 29.
     const years = sql`(extract(year from ${day}) - extract(year from ${date}))::int`;
-    return sql`(${segment} and case when isfinite(${date}) then
+    // A date that is still to come has no day in the years before it.
+    return sql`(${segment} and case when isfinite(${date}) and ${date} <= ${day} then
       (${date} + make_interval(years => ${years}))::date = ${day} end)`;
   }
   return "segment_id" in config && config.segment_id ? inSegment(config.segment_id) : sql`false`;

@@ -9,6 +9,7 @@ import { suppressAddressesOf } from "#tools/compliance/self-exclusion.ts";
 import { stopSends } from "#tools/compliance/sends-under-way.ts";
 import { endFor } from "#tools/enrollments/end.ts";
 import { lockImports, lockPlayerWrites } from "#tools/people/locks.ts";
+import { BARRED_STATUSES, isStatus } from "#tools/people/statuses.ts";
 import { playerWords } from "#tools/people/words.ts";
 import { mergeConsents } from "./consents.ts";
 import { moveRecords } from "./move-records.ts";
@@ -58,10 +59,11 @@ export default tool({
     const values = await mergeValues(context, playerId, duplicateId);
     const moved = await moveRecords(context, playerId, duplicateId);
     const consents = await mergeConsents(context, playerId, duplicateId);
-    if (values.status === "self_excluded") {
-      await stopSends(context, [playerId], CHANNELS, "self_excluded");
-      await suppressAddressesOf(context, [playerId, duplicateId]);
-      await endFor(context, [playerId], "self_excluded");
+    const { status } = values;
+    if (isStatus(BARRED_STATUSES, status)) {
+      await stopSends(context, [playerId], CHANNELS, status);
+      if (status === "self_excluded") await suppressAddressesOf(context, [playerId, duplicateId]);
+      await endFor(context, [playerId], status);
     }
     context.ask?.({ sentences: () => mergeWords(words, { moved, ...consents, ...values }) });
     emit("player.merged", { id: playerId, merged_id: duplicateId });

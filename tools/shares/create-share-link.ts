@@ -38,9 +38,11 @@ export default tool({
     warning: z.string().nullable().describe("Set where the link's page leads nowhere"),
   }),
   faults: ["invalid", "not_found", "not_eligible"],
-  async handler(context, { playerId, network, contentType, contentId }) {
+  async handler(context, { playerId, network, contentType, contentId: named }) {
     const { sql, property, config, emit } = context;
     await checkSharer(context, playerId);
+    // The id of a record is the same in capitals; the name of an offer is not.
+    const contentId = contentType === "offer" ? named : named.toLowerCase();
     await checkContent(context, contentType, contentId);
     const [known] = await sql<{ id: string }[]>`
       select id from social_shares

@@ -157,7 +157,7 @@ test("a game whose segment is gone does not go live, because nobody could play i
   await place.activate(game);
 });
 
-test("tickets that have ended already are not granted, and their key stays free", async () => {
+test("tickets that have ended already, or whose campaign is not there, are not granted; their key stays free", async () => {
   const place = await arcade(service);
   const game = await place.game(HALF, { cost: { type: "ticket" }, own_free_entry: true });
   const player = await place.player();
@@ -166,6 +166,10 @@ test("tickets that have ended already are not granted, and their key stays free"
   await expect(grant({ expiresAt: "2020-01-01T00:00:00Z" })).rejects.toMatchObject({
     code: "invalid",
     message: expect.stringContaining("expiresAt: has passed"),
+  });
+  await expect(grant({ campaignId: game })).rejects.toMatchObject({
+    code: "not_found",
+    message: expect.stringContaining("campaign"),
   });
   expect(await grant({ expiresAt: "2036-01-01T00:00:00Z" })).toMatchObject({ granted: 1 });
 });

@@ -96,6 +96,10 @@ describe("a claim", () => {
     const add = () => place.call("add_prize_codes", { poolId: pool.id, codes, propertyId: place.id });
     expect(await add()).toMatchObject({ added: 2, known: 0, left: 2 });
     expect(await add()).toMatchObject({ added: 0, known: 2 });
+    // A desk takes blanks and dashes for nothing: such a code would be no code.
+    await expect(
+      place.call("add_prize_codes", { poolId: pool.id, codes: ["A- - -B"], propertyId: place.id }),
+    ).rejects.toThrow("at least 4 characters beside blanks and dashes");
     const game = await place.game([{ label: "Show", value: 40, code_pool_id: pool.id }]);
     const player = await place.player();
     const plays = [];

@@ -58,7 +58,7 @@ describe("a journey", () => {
     };
     const any = await clock.published(definition({}), { name: "Any" });
     const wins = await clock.published(definition({ outcome: "win" }), { name: "Wins" });
-    const own = await clock.published(definition({ game_id: never }), { name: "Own" });
+    const own = await clock.published(definition({ game_id: never.toUpperCase() }), { name: "Own" });
     const player = await place.player();
     await place.play(sure, player);
     const inside = async () =>

@@ -41,6 +41,18 @@ describe("a play", () => {
     });
   });
 
+  test("is the same one by ids in capitals: its seed was committed, and its proof holds", async () => {
+    const game = await place.game(SURE);
+    const player = await place.player();
+    const [loudGame, loudPlayer] = [game.toUpperCase(), player.toUpperCase()];
+    const before = await place.check(loudGame, loudPlayer);
+    const { play_id, proof } = await place.play(loudGame, loudPlayer);
+    expect(proof.seed_hash).toBe(before.next_seed_hash);
+    expect(await place.verify(play_id)).toMatchObject({ valid: true });
+    const claim = await place.claim(play_id.toUpperCase(), loudPlayer);
+    expect(claim.redemption_code).toMatch(/^\w{4}-/);
+  });
+
   test("is refused where somebody has changed its row", async () => {
     const game = await place.game(HALF);
     const { play_id } = await place.play(game, await place.player());

@@ -286,6 +286,18 @@ describe("a time", () => {
     expect(await clock.nextEntries()).toEqual(["2027-03-14T13:00:00Z"]);
   });
 
+  test("of a custom date lets in its people from the date itself on, and nobody in the years before it", async () => {
+    await clock.scenario.call("create_custom_field", { key: "stay_from", label: "Stay", type: "date" });
+    for (const year of [2025, 2027, 2028]) {
+      await player(`stay${year}`, { custom: { stay_from: `${year}-03-08` } });
+    }
+    await player("none");
+    const trigger = { on: "date_field", field: "custom.stay_from", offset_days: -7 };
+    const journey = await clock.published(behind(trigger), { reentry: { mode: "after_exit" } });
+    await clock.enterAt("2027-03-01T14:00:00.000Z");
+    expect(await players(journey)).toEqual(["stay2025", "stay2027"]);
+  });
+
   test.each([
     ["skip", "02:30", ["2027-03-13T07:30:00Z", "2027-03-14T07:00:00Z", "2027-03-15T06:30:00Z"]],
     ["repeat", "01:30", ["2027-11-06T05:30:00Z", "2027-11-07T05:30:00Z", "2027-11-08T06:30:00Z"]],

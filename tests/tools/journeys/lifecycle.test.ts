@@ -304,6 +304,32 @@ describe("messages", () => {
     expect((await scenario.mailbox()).map(({ recipient }) => recipient)).toEqual(["p3@example.com"]);
   });
 
+  test("have no player any more who has refused the last of their channels, in whatever way", async () => {
+    const { scenario } = clock;
+    const [ana, ben, cora] = await crowd(3);
+    const text = { id: "text", type: "message", config: { channel: "sms", body_text: "Come back" } };
+    const journey = await clock.published(chain([message("hello"), text, end]));
+    await clock.enroll(journey, [ana!, ben!, cora!]);
+    const answer = { propertyId: scenario.id };
+    await scenario.call("consent_revoke", { ...answer, playerId: ana, channel: "email" });
+    await scenario.call("consent_record", {
+      ...answer,
+      playerId: ben,
+      channel: "email",
+      consentGiven: false,
+    });
+    await scenario.call("consent_revoke", { ...answer, playerId: cora, channel: "sms" });
+    expect((await states(journey)).map(({ status }) => status)).toEqual(["active", "active", "active"]);
+    await scenario.call("consent_revoke", { ...answer, playerId: ana, channel: "sms" });
+    await scenario.call("consent_record", { ...answer, playerId: ben, channel: "sms", consentGiven: false });
+    expect((await states(journey)).map(({ status }) => status).toSorted()).toEqual([
+      "active",
+      "consent_revoked",
+      "consent_revoked",
+    ]);
+    expect(await clock.verify(journey)).toMatchObject({ ok: true });
+  });
+
   test("expire by their own age, not by the journey's", async () => {
     const { scenario } = clock;
     const [ana, ben] = await crowd(2);

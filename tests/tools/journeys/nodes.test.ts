@@ -292,6 +292,30 @@ describe("actions", () => {
     }
   });
 
+  test("give no value to a field that takes none any more: the journey pauses, and says so", async () => {
+    const clock = await journeyClock(service);
+    const { id } = await clock.scenario.call("create_custom_field", {
+      key: "stage",
+      label: "Stage",
+      type: "text",
+    });
+    const ids = await crowd(clock, [{}]);
+    const change = { id: "change", type: "update_player", config: { custom: { stage: "second" } } };
+    const journey = await clock.published(chain([change, end()]), { name: "Stages" });
+    await expect(clock.scenario.call("delete_custom_field", { id })).rejects.toThrow(
+      "the journey Stages uses it",
+    );
+    await clock.scenario.call("update_custom_field", { id, archived_at: new Date().toISOString() });
+    await clock.enroll(journey, ids);
+    await clock.job(journey);
+    expect(await clock.scenario.call("get_journey", { id: journey })).toMatchObject({
+      status: "paused",
+      status_reason: expect.stringContaining("The node change: custom.stage: is an archived field"),
+    });
+    expect(await clock.entries(journey)).toMatchObject([{ status: "active", node: "in" }]);
+    expect((await clock.scenario.call("get_player", { id: ids[0] })).custom).toEqual({});
+  });
+
   test("put players on a static list, and refuse a dynamic one", async () => {
     const clock = await journeyClock(service);
     const ids = await crowd(clock, [{}, {}]);

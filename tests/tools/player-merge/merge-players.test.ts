@@ -208,6 +208,20 @@ describe("the duplicate's records", () => {
   });
 });
 
+test("the kept player leaves all journeys by the stricter status of the duplicate, before the answer", async () => {
+  const [kept, other] = [await player(), await player()];
+  const { id: journey } = await here.call("create_journey", { name: `Barred ${kept}` });
+  await here.query(
+    (sql) => sql`
+      insert into journey_enrollments (property_id, journey_id, version, player_id, status, node)
+      values (${propertyId()}, ${journey}, 1, ${kept}, 'active', 'start')`,
+  );
+  await here.call("set_player_status", { playerId: other, propertyId: propertyId(), status: "banned" });
+  await merge(kept, other);
+  const [entry] = await here.call("list_journey_enrollments", { filters: { "player_id.eq": kept } });
+  expect(entry).toMatchObject({ status: "exited", exit_reason: "banned" });
+});
+
 test("the duplicate's player_id means the kept player from then on", async () => {
   const kept = await player({ player_id: "KEPT-1", email: email() });
   const middle = await player({ player_id: "OLD-1" });

@@ -30,6 +30,7 @@ describe("a link", () => {
     const game = await place.game(HALF, { description: "Win <b>dinner</b>" });
     const { share } = await link(player, game);
     expect((await link(player, game)).share.id).toBe(share.id);
+    expect((await link(player, game.toUpperCase())).share.id).toBe(share.id);
     const page = await open(share.share_url, PERSON);
     expect(page.status).toBe(200);
     expect(page.text).toContain("Win &lt;b&gt;dinner");

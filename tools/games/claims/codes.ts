@@ -14,10 +14,16 @@ export function newCode(): string {
   return letters.match(/.{4}/g)!.join("-");
 }
 
+/** A code without the blanks, dashes and small letters by which people write it in their own ways. */
+export function plainCode(code: string): string {
+  return code.normalize("NFKC").toUpperCase().replace(/[\s-]/g, "");
+}
+
 /** The stored hash of a code, however people write it: a database alone gives no code away. */
 export function codeHash({ property }: Pick<Context, "property">, code: string): Buffer {
-  const text = code.normalize("NFKC").toUpperCase().replace(/[\s-]/g, "");
-  return createHmac("sha256", property.pepper).update(`prize code ${text}`).digest();
+  return createHmac("sha256", property.pepper)
+    .update(`prize code ${plainCode(code)}`)
+    .digest();
 }
 
 const located = ({ property }: Sealing, table: "game_plays" | "prize_codes", id: string) =>

@@ -67,6 +67,14 @@ export const trigger: NodeKind<TriggerConfig> = {
     "A way in: an event, a segment that is entered or left, a schedule, a yearly date, enroll_players (api), a play of a game, or a text from the player. A journey has at least one.",
   config: TriggerConfig,
   labels: () => [NEXT],
+  conditions: (config) => [
+    ...("segment_id" in config && config.segment_id
+      ? [{ conditions: [{ field: `segment.${config.segment_id}`, operator: "in_segment" as const }] }]
+      : []),
+    ...(config.on === "date_field"
+      ? [{ conditions: [{ field: config.field, operator: "is_set" as const }] }]
+      : []),
+  ],
   problems(config) {
     return config.on === "event" ? filterProblems(config.properties, "properties") : [];
   },

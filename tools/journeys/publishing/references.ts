@@ -20,7 +20,7 @@ export interface Referring {
 /** The records that all conditions of a journey refer to now. Throws `not_found` or `invalid`. */
 export async function journeyReferences({ sql, property }: Tenant, journey: Referring): Promise<Referred> {
   const groups = [
-    ...journey.definition.nodes.flatMap(conditionsOf),
+    ...journey.definition.nodes.flatMap((node) => kindOf(node.type).conditions?.(node.config) ?? []),
     ...(journey.goal && !journey.goal.event ? [journey.goal] : []),
     ...(journey.exit_conditions ? [journey.exit_conditions] : []),
   ];
@@ -29,16 +29,6 @@ export async function journeyReferences({ sql, property }: Tenant, journey: Refe
 
 function asGroup({ logic = "and", conditions = [], groups = [] }: Partial<Group>): Group {
   return { logic, conditions, groups };
-}
-
-/** The conditions on players that a node names. A segment that people enter by is one of them. */
-function conditionsOf(node: Node): Partial<Group>[] {
-  if (node.type === "trigger") {
-    const { config } = node;
-    if ("segment_id" in config && config.segment_id) return [inSegment(config.segment_id)];
-    return [];
-  }
-  return kindOf(node.type).conditions?.(node.config) ?? [];
 }
 
 const inSegment = (id: string): Group => ({
