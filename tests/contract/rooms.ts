@@ -210,6 +210,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "evidence.ts",
     "in-force.ts",
     "ledger.ts",
+    "page-texts.ts",
     "player-grant.ts",
     "revoke.ts",
     "take-over-opt-outs.job.ts",

@@ -45,6 +45,7 @@ export const Inbox = z.object({
   unseen: z.int().describe("Messages that were not in view yet"),
   unread: z.int().describe("Messages that were not opened yet"),
   more: z.boolean().describe("A further page has older messages"),
+  timezone: z.string().describe("The property's: its clock tells the days that are shown"),
   etag: z.string().describe("Changes when anything of this answer does; for If-None-Match"),
 });
 export type Inbox = z.output<typeof Inbox>;
@@ -80,7 +81,13 @@ export async function inboxOf(context: Tenant, { playerId, folder, page, message
     countInboxes(context, [playerId]),
   ]);
   const { unseen, unread } = counts.get(playerId) ?? EMPTY;
-  const answer = { items: rows.slice(0, PAGE_SIZE), unseen, unread, more: rows.length > PAGE_SIZE };
+  const answer = {
+    items: rows.slice(0, PAGE_SIZE),
+    unseen,
+    unread,
+    more: rows.length > PAGE_SIZE && page < MOST_PAGES,
+    timezone: property.timezone,
+  };
   return { ...answer, etag: etagOf(answer) };
 }
 

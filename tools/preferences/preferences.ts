@@ -5,13 +5,6 @@ import type { Tenant } from "#runtime/operation/context.ts";
 import { CHANNELS, type Channel } from "#tools/compliance/channels.ts";
 import { gateReasons } from "#tools/compliance/gate.ts";
 
-/** The text that a player agrees to when turning a channel on again. The page shows it, and the ledger keeps it. */
-export const CONSENT_VERSION = "preference-page-1";
-export const CONSENT_TEXTS: Partial<Record<Channel, (name: string) => string>> = {
-  email: (name) =>
-    `Yes, ${name} may send me marketing email. I can stop it at any time by the link in each message.`,
-};
-
 export const Preference = z.object({
   channel: z.enum(CHANNELS),
   on: z.boolean().describe("The gate allows messages on the channel now"),
@@ -61,8 +54,7 @@ export async function preferencesOf(context: Tenant, holder: Holder): Promise<Re
       preferences: [{ channel: send.sent_by!, on: send.passed_on, can_turn_on: false }],
     };
   }
-  const proved =
-    send.is_theirs && send.sent_by !== null && send.sent_by in CONSENT_TEXTS ? send.sent_by : null;
+  const proved = send.is_theirs && send.sent_by === "email" ? "email" : null;
   const known = {
     email: send.email_known,
     sms: send.phone_known,

@@ -3,12 +3,11 @@ import { Fault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { CHANNELS, type Channel } from "#tools/compliance/channels.ts";
+import { consentTextOf } from "#tools/consent/page-texts.ts";
 import { asPlayer, grantAsPlayer } from "#tools/consent/player-grant.ts";
 import { revoke } from "#tools/consent/revoke.ts";
-import { shownName, themeOf } from "#tools/themes/theme.ts";
+import { LANGUAGES, type Language, shownName, themeOf } from "#tools/themes/theme.ts";
 import {
-  CONSENT_TEXTS,
-  CONSENT_VERSION,
   type Holder,
   holderOf,
   Preference,
@@ -35,10 +34,11 @@ export default tool({
     playerId: z.uuid().optional().describe("Or a player, from list_players; this turns nothing on"),
     off: channels.describe("Revokes consent, suppresses the address and cancels open sends"),
     on: channels.describe("The player agrees anew to the text that the page shows"),
+    language: z.enum(LANGUAGES).default("en").describe("Of that text"),
   },
   output: z.object({ preferences: z.array(Preference) }),
   faults: ["invalid", "not_found", "conflict", "rate_limited"],
-  async handler(context, { off, on, ...input }) {
+  async handler(context, { off, on, language, ...input }) {
     const player = asPlayer(context);
     const holder = holderOf(input);
     const before = await preferencesOf(context, holder);
@@ -48,7 +48,7 @@ export default tool({
       context.ask?.({ sentences: () => [sentence] });
     }
     for (const channel of new Set(off)) await turnOff(player, holder, before, channel);
-    for (const channel of new Set(consents)) await turnOn(player, before, channel);
+    for (const channel of new Set(consents)) await turnOn(player, before, channel, language);
     const subject =
       "sendId" in holder
         ? { entity: "campaign_sends", entityId: holder.sendId }
@@ -77,19 +77,17 @@ async function turnOff(
     });
 }
 
-async function turnOn(context: Context, recipient: RecipientPreferences, channel: Channel): Promise<void> {
+async function turnOn(
+  context: Context,
+  recipient: RecipientPreferences,
+  channel: Channel,
+  language: Language,
+): Promise<void> {
   const preference = recipient.preferences.find((one) => one.channel === channel);
   if (preference?.on) return;
-  const name = shownName(await themeOf(context), context.property);
-  const text = CONSENT_TEXTS[channel]?.(name);
-  if (!preference?.can_turn_on || recipient.player_id === null || text === undefined) {
+  if (!preference?.can_turn_on || recipient.player_id === null || channel !== "email") {
     throw new Fault("conflict", { message: `This link cannot turn ${channel} on.` });
   }
-  await grantAsPlayer(context, {
-    playerId: recipient.player_id,
-    channel,
-    source: SOURCE,
-    text,
-    version: CONSENT_VERSION,
-  });
+  const consent = consentTextOf(channel, language, shownName(await themeOf(context), context.property));
+  await grantAsPlayer(context, { playerId: recipient.player_id, channel, source: SOURCE, ...consent });
 }

@@ -1,13 +1,12 @@
 import { z } from "zod";
 import type { Context } from "#runtime/operation/context.ts";
 import { gateReasons } from "#tools/compliance/gate.ts";
+import { consentTextOf } from "#tools/consent/page-texts.ts";
 import { publicPushKey } from "#tools/push-subscriptions/keys.ts";
-import { shownName, themeOf } from "#tools/themes/theme.ts";
+import { LANGUAGES, type Language, shownName, themeOf } from "#tools/themes/theme.ts";
 
-/** The text that a player agrees to. The page shows it, and the ledger keeps it. */
-export const CONSENT_VERSION = "push-page-1";
-export const consentText = (name: string): string =>
-  `Yes, ${name} may send me marketing notifications in this browser. I can stop them at any time on this page or in the browser's settings.`;
+/** The language of the consent text, an input of each operation of the page. */
+export const ConsentLanguage = z.enum(LANGUAGES).default("en").describe("Of the consent text");
 
 /** How web push stands for a player. */
 export const PushState = z.object({
@@ -24,10 +23,10 @@ const WITHDRAWN = ["no_consent", "consent_expired", "suppressed"];
 const BROUGHT = [...WITHDRAWN, "invalid_address"];
 
 /** The state of a player's web push. The property's first call makes its keys. */
-export async function pushState(context: Context, playerId: string): Promise<PushState> {
+export async function pushState(context: Context, playerId: string, language: Language): Promise<PushState> {
   const { sql, property } = context;
   const publicKey = await publicPushKey(context);
-  const theme = await themeOf(context);
+  const name = shownName(await themeOf(context), property);
   const [row] = await sql<{ reasons: string[]; browsers: number }[]>`
     select ${gateReasons({ property, channel: "push" })} as reasons, (
         select count(*)::int from push_subscriptions b
@@ -36,7 +35,7 @@ export async function pushState(context: Context, playerId: string): Promise<Pus
   const { reasons, browsers } = row!;
   return {
     public_key: publicKey,
-    consent_text: consentText(shownName(theme, property)),
+    consent_text: consentTextOf("push", language, name).text,
     consented: !WITHDRAWN.some((reason) => reasons.includes(reason)),
     allowed: reasons.every((reason) => BROUGHT.includes(reason)),
     browsers,

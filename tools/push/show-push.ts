@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
 import { requirePlayer } from "./player.ts";
-import { PushState, pushState } from "./push-page.ts";
+import { ConsentLanguage, PushState, pushState } from "./push-page.ts";
 
 /** The subscription page and the casino's app call it; their token names the property and the player. */
 export default tool({
@@ -15,11 +15,12 @@ export default tool({
   input: {
     propertyId: z.uuid().optional().describe("Default: the credential's property"),
     playerId: z.uuid().describe("From list_players"),
+    language: ConsentLanguage,
   },
   output: PushState,
   faults: ["not_found"],
-  async handler(context, { playerId }) {
+  async handler(context, { playerId, language }) {
     await requirePlayer(context, playerId);
-    return pushState(context, playerId);
+    return pushState(context, playerId, language);
   },
 });

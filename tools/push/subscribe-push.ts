@@ -1,10 +1,13 @@
 import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
+import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
+import { consentTextOf } from "#tools/consent/page-texts.ts";
 import { asPlayer, grantAsPlayer } from "#tools/consent/player-grant.ts";
 import { checkedEndpoint, Subscription, storeSubscription } from "#tools/push-subscriptions/subscription.ts";
+import { shownName, themeOf } from "#tools/themes/theme.ts";
 import { requirePlayer } from "./player.ts";
-import { CONSENT_VERSION, PushState, pushState } from "./push-page.ts";
+import { ConsentLanguage, PushState, pushState } from "./push-page.ts";
 
 const SOURCE = "push_page";
 
@@ -13,7 +16,7 @@ export default tool({
   name: "subscribe_push",
   title: "Subscribe a player's browser to web push",
   description:
-    "Stores a browser's subscription for one player. With agreed, it records the consent to the text that the page shows; without, it only renews the browser of a player whose consent stands. Safe to repeat.",
+    "Stores a browser's subscription for one player. With agreed, it records the consent to the text that the page shows; without, it only renews a browser of a player whose consent stands, and takes none over from another player. Safe to repeat.",
   scope: "write",
   effect: "change",
   asks: true,
@@ -21,14 +24,15 @@ export default tool({
   input: {
     playerId: z.uuid().describe("From list_players"),
     ...Subscription,
+    language: ConsentLanguage,
     agreed: z.boolean().default(false).describe("The player has pressed the button under the consent text"),
   },
   output: PushState,
   faults: ["invalid", "not_found", "conflict", "rate_limited"],
-  async handler(context, { playerId, agreed, ...subscription }) {
+  async handler(context, { playerId, agreed, language, ...subscription }) {
     const endpoint = checkedEndpoint(context, subscription.endpoint);
     await requirePlayer(context, playerId);
-    const before = await pushState(context, playerId);
+    const before = await pushState(context, playerId, language);
     if (agreed) {
       const sentence =
         "This writes a consent to web push in the name of a player. Only the person themselves can give it.";
@@ -39,19 +43,25 @@ export default tool({
         message: "Web push cannot be turned on for this player: explain_eligibility says why.",
       });
     }
-    if (!before.consented && !agreed) return before;
+    if (!agreed) {
+      if (!before.consented) return before;
+      await refuseOthers(context, playerId, endpoint);
+    }
     const id = await storeSubscription(context, playerId, { ...subscription, endpoint });
     if (!before.consented) {
-      const grant = {
-        playerId,
-        channel: "push",
-        source: SOURCE,
-        text: before.consent_text,
-        version: CONSENT_VERSION,
-      } as const;
-      await grantAsPlayer(asPlayer(context), grant);
+      const consent = consentTextOf("push", language, shownName(await themeOf(context), context.property));
+      await grantAsPlayer(asPlayer(context), { playerId, channel: "push", source: SOURCE, ...consent });
     }
     context.audit({ entity: "push_subscriptions", entityId: id, diff: { agreed } });
-    return pushState(context, playerId);
+    return pushState(context, playerId, language);
   },
 });
+
+/** People share browsers: who looks at their page in one has not agreed to notifications there. */
+async function refuseOthers({ sql, property }: Context, playerId: string, endpoint: string): Promise<void> {
+  const others = await sql`
+    select from push_subscriptions where property_id = ${property.id} and endpoint = ${endpoint}
+      and player_id <> ${playerId} and disabled_at is null`;
+  if (others.length > 0)
+    throw new Fault("conflict", { message: "Another player has subscribed this browser." });
+}

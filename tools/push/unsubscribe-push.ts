@@ -3,7 +3,7 @@ import { tool } from "#runtime/operation/operation.ts";
 import { asPlayer } from "#tools/consent/player-grant.ts";
 import { revoke } from "#tools/consent/revoke.ts";
 import { requirePlayer } from "./player.ts";
-import { PushState, pushState } from "./push-page.ts";
+import { ConsentLanguage, PushState, pushState } from "./push-page.ts";
 
 /** The subscription page calls it; its token names the property and the player. */
 export default tool({
@@ -14,10 +14,10 @@ export default tool({
   scope: "write",
   effect: "change",
   access: "operator",
-  input: { playerId: z.uuid().describe("From list_players") },
+  input: { playerId: z.uuid().describe("From list_players"), language: ConsentLanguage },
   output: PushState,
   faults: ["not_found"],
-  async handler(context, { playerId }) {
+  async handler(context, { playerId, language }) {
     const { sql, property, audit } = context;
     await requirePlayer(context, playerId);
     await sql`
@@ -30,6 +30,6 @@ export default tool({
       source: "push_page",
     });
     audit({ entity: "players", entityId: playerId, diff: { push: "stopped" } });
-    return pushState(context, playerId);
+    return pushState(context, playerId, language);
   },
 });

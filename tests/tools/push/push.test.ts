@@ -106,6 +106,52 @@ test("a player who presses the button gets the next campaign, encrypted, and the
   expect(await scenario.stats(campaign)).toMatchObject({ clicks_unique: 1 });
 });
 
+test.each([
+  ["fr", "Oui, ", "push-page-1-fr"],
+  ["de-AT", "Ja, ", "push-page-1-de"],
+  ["es", "Sí, ", "push-page-1-es"],
+  ["zh-Hans", "是的，", "push-page-1-zh"],
+  ["pt", "Yes, ", "push-page-1"],
+])("a player with the language %s agrees to a text that they can read", async (language, begins, version) => {
+  const id = await newPlayer({ language });
+  const html = await (await fetch(pageOf(id))).text();
+  await post(id, push.browser());
+  const [consent] = await scenario.query(
+    (sql) => sql`
+      select consent_text, consent_version from consent_records
+      where property_id = ${scenario.id} and player_id = ${id}`,
+  );
+  expect(consent).toMatchObject({ consent_version: version });
+  expect(consent!.consent_text.startsWith(begins)).toBe(true);
+  expect(html.replaceAll("&#39;", "'")).toContain(consent!.consent_text);
+});
+
+test("the ledger keeps the text that was shown, also when the page would show another one by now", async () => {
+  const id = await newPlayer({ language: "fr" });
+  const { subscription } = push.browser();
+  const answer = await fetch(pageOf(id), {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ ...subscription, agreed: true, language: "de" }),
+  });
+  expect(answer.status).toBe(200);
+  const [consent] = await scenario.query(
+    (sql) => sql`
+      select consent_version from consent_records where property_id = ${scenario.id} and player_id = ${id}`,
+  );
+  expect(consent).toEqual({ consent_version: "push-page-1-de" });
+});
+
+test("a visit takes no browser over from another player: only the button does", async () => {
+  const { id: ann } = await subscribed();
+  const { id: bob, browser: shared } = await subscribed();
+  // Ann opens her page in the browser in which Bob has agreed.
+  expect(await post(ann, shared, false)).toEqual({ status: 409, body: { code: "conflict" } });
+  expect([await browsers(ann), await browsers(bob)]).toMatchObject([[{}], [{ disabled_at: null }]]);
+  expect((await post(ann, shared)).status).toBe(200);
+  expect([await browsers(ann), await browsers(bob)]).toMatchObject([[{}, {}], []]);
+});
+
 test("all browsers of a player get it, as one message", async () => {
   const { id, browser } = await subscribed();
   const phone = push.browser();

@@ -283,14 +283,42 @@ test.each([
   ],
   ["zh", ["停止", "请停止", "请不要再打了", "请停止给我打电话", "按九", "按九键", "我按九", "停止停止"]],
 ] as const)("a stop is understood in the words of %s", async (_, said) => {
-  const keywords = await scenario.query(
-    (sql) =>
-      sql<Keyword[]>`select text, action, match, language, 'default' as origin from sms_keyword_defaults`,
-  );
-  const isStop = stopReader(keywords as never);
+  const isStop = stopReader(await keywords());
   for (const words of said) expect(isStop(words), words).toBe(true);
   for (const words of ["yes", "sí", "oui", "ja", "是的", "好", "1"]) expect(isStop(words), words).toBe(false);
 });
+
+/** As people ask for no more calls, by the language of the call. The last one repeats our own way to stop. */
+const WISHES = {
+  en: `Never call me again|Quit calling me|I don't want any more calls|I asked you not to call me|Don't ever call here again
+    |Get me off this list|Put me on your do-not-call list|No longer want your calls|I don't want you to call me|Delete my data
+    |Stop these calls`,
+  es: `No vuelvan a llamar|No me vuelvan a llamar|Ya no me llamen|Ya no llamen|Quiero darme de baja|Sáquenme de la lista
+    |Elimine mi número|Cancele|No molesten|No me moleste|Ya basta|Revoco mi consentimiento|No quiero que me llamen
+    |No quiero recibir más llamadas`,
+  fr: `Arrête|N'appelez plus|Ne me rappelez plus|Ne me téléphonez plus|Ne me dérangez plus|Cessez de m'appeler|Ça suffit
+    |Laissez-moi tranquille|Fichez-moi la paix|Enlevez-moi de la liste|Supprimez mon numéro|Désinscription|Plus d'appels
+    |Je retire mon consentement|Je ne souhaite plus être appelé|Ne plus recevoir ces appels`,
+  de: `Halt|Schluss|Nicht mehr anrufen|Nie wieder anrufen|Rufen Sie mich nie wieder an|Ich will nicht mehr angerufen werden
+    |Ich möchte keine Anrufe mehr|Bitte keine weiteren Anrufe|Löschen Sie meine Nummer|Nehmen Sie mich von der Liste
+    |Ich widerrufe meine Einwilligung|Unterlassen Sie das|Hört auf|Ich wünsche keine weiteren Anrufe`,
+  zh: `停|拒绝|不想再接到电话|我不想接电话|别打了|別打了|不要再打來了|别烦我|拉黑|把我删除|不想再接到此类电话`,
+};
+
+test.each(Object.entries(WISHES))("the wish for no more calls is understood in %s", async (_, said) => {
+  const isStop = stopReader(await keywords());
+  expect(said.split(/\s*\|/).filter((words) => !isStop(words))).toEqual([]);
+  // Harmless answers with a word of these wishes in them.
+  const others = `No, thanks|I'd like you to call me again tomorrow|Can I withdraw my winnings?|Quiero que me llamen mañana
+    |Vous pouvez me rappeler|Das ist halt so|Rufen Sie mich wieder an|不要紧`;
+  expect(others.split(/\s*\|/).filter(isStop)).toEqual([]);
+});
+
+const keywords = async () =>
+  scenario.query(
+    (sql) =>
+      sql<Keyword[]>`select text, action, match, language, 'default' as origin from sms_keyword_defaults`,
+  );
 
 test("a test needs the consent of a call, and open hours for a whole one", async () => {
   const playerId = await scenario.caller({ timezone: zoneAtNoon().name });

@@ -6,7 +6,7 @@ import { parseText } from "#tools/templates/rendering/liquid.ts";
 import { compileScript } from "#tools/voice/compile.ts";
 import { type CallState, type Heard, nextStep, RINGING } from "#tools/voice/engine/engine.ts";
 import { FIXED_PARTS, fixedSentence } from "#tools/voice/engine/fixed-words.ts";
-import { soFarReader, stopReader } from "#tools/voice/engine/heard.ts";
+import { asksWho, isGreeting, soFarReader, stopReader } from "#tools/voice/engine/heard.ts";
 import type { Said } from "#tools/voice/engine/said.ts";
 import { secondsToSay } from "#tools/voice/engine/transcript.ts";
 import { scriptProblems } from "#tools/voice/problems.ts";
@@ -409,4 +409,19 @@ test("a sentence of Chinese takes the time of its syllables, and a number that o
   expect(secondsToSay("如果您不想再接到此类电话")).toBe(3);
   expect(secondsToSay("Hello there, this is a call.")).toBe(3);
   expect(secondsToSay("Call 800 555 0100.")).toBe(5);
+});
+
+test("a question who calls, and an answering machine, are understood in every language of the fixed sentences", () => {
+  const questions = `Who am I talking to?|What company is this?|Is this a real person?|Are you human?|Is this a recording?
+    |¿De parte de quién?|¿Con quién hablo?|¿Es un robot?|C'est qui?|C'est de la part de qui?|Qui est à l'appareil?
+    |Vous êtes un robot?|Wer ist dort?|Wer ist am Apparat?|哪位?|你是真人吗?|谁啊?`;
+  const machines = `Record your message at the tone|The person you are trying to reach is not available
+    |Your call has been forwarded to an automated voice messaging system|We can't take your call right now
+    |El número que usted marcó no está disponible|Después del tono|Vous êtes bien sur le répondeur de Paul
+    |Veuillez laisser un message après le signal sonore|Bitte sprechen Sie nach dem Signal
+    |您拨打的用户暂时无法接听|请在滴声后留言|请在提示音之后留言`;
+  const notSo = (texts: string, is: (text: string) => boolean) =>
+    texts.split(/\s*\|/).filter((text) => !is(text));
+  expect(notSo(questions, asksWho)).toEqual([]);
+  expect(notSo(machines, isGreeting)).toEqual([]);
 });

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -76,3 +77,69 @@ test.runIf(browser)(
     }
   },
 );
+
+test.runIf(browser)("<player-inbox> follows its token and its language", async () => {
+  const propertyId = service.tenant.id;
+  const call = (name: string, input: object) => service.call(name, input, propertyId);
+  const home = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
+  const { id } = await call("create_player", { player_id: "many", first_name: "Eva" });
+  const messages = Array.from({ length: 21 }, (_, number) => `Nachricht ${number}`);
+  for (const title of messages) await addMessage(id, title);
+  const { token: ofMany } = await call("create_subject_token", { playerId: id, to: "inbox" });
+  const { page, close } = await openTab(browser!, { width: 360, height: 780, dark: false }, home);
+  try {
+    await page.goto(home);
+    const inbox = page.locator("player-inbox");
+    const set = (name: string, value: string) =>
+      inbox.evaluate((one, [key, text]) => one.setAttribute(key!, text!), [name, value]);
+    await set("token", ofMany);
+    await inbox.getByRole("button", { name: "Ältere Nachrichten" }).click();
+    await inbox.getByRole("button", { name: "Neuere Nachrichten" }).waitFor();
+    await set("lang", "fr");
+    await inbox.getByRole("button", { name: "Messages plus récents" }).waitFor();
+    // Signed out: nobody behind the player reads on.
+    await inbox.evaluate((one) => one.removeAttribute("token"));
+    await expect.poll(() => inbox.evaluate((one) => one.shadowRoot!.textContent)).toBe("");
+    // The next player begins at their own first page.
+    const { id: next } = await call("create_player", { player_id: "next", first_name: "Max" });
+    await addMessage(next, "Für Max");
+    await set("token", (await call("create_subject_token", { playerId: next, to: "inbox" })).token);
+    await inbox.getByText("Für Max").waitFor();
+  } finally {
+    await close();
+  }
+});
+
+test.runIf(browser)("<player-inbox> shows the archive, and days by the casino's clock", async () => {
+  const propertyId = service.tenant.id;
+  const call = (name: string, input: object) => service.call(name, input, propertyId);
+  const home = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
+  await call("update_property", { propertyId, timezone: "Pacific/Kiritimati" });
+  const { id } = await call("create_player", { player_id: "late", first_name: "Lea" });
+  await addMessage(id, "Spät", "2026-01-05T20:00:00Z");
+  const { token } = await call("create_subject_token", { playerId: id, to: "inbox" });
+  const { page, close } = await openTab(browser!, { width: 360, height: 780, dark: false }, home);
+  try {
+    await page.goto(home);
+    const inbox = page.locator("player-inbox");
+    await inbox.evaluate((one, text) => one.setAttribute("token", text), token);
+    await inbox.getByText("06.01.2026").waitFor();
+    await inbox.getByRole("button", { name: "Archivieren" }).click();
+    await inbox.getByRole("button", { name: "Archiviert", exact: true }).click();
+    await inbox.getByRole("button", { name: "Ins Postfach verschieben" }).click();
+    await inbox.getByRole("button", { name: "Postfach", exact: true }).click();
+    await inbox.getByText("Spät").waitFor();
+  } finally {
+    await close();
+  }
+});
+
+async function addMessage(playerId: string, title: string, at = "2026-03-01T12:00:00Z"): Promise<void> {
+  const propertyId = service.tenant.id;
+  await service.database.db.asProperty(
+    propertyId,
+    (sql) => sql`
+      insert into inbox_messages (property_id, id, player_id, title, body, delivered_at)
+      values (${propertyId}, ${randomUUID()}, ${playerId}, ${title}, 'Text', ${at})`,
+  );
+}

@@ -52,6 +52,22 @@ const stats = (campaignId: string) =>
     casino.service.tenant.id,
   );
 
+test("the last page that anybody can turn to leads no further", async () => {
+  const { service } = casino;
+  const playerId = await newPlayer("hoarder");
+  const propertyId = service.tenant.id;
+  await service.database.db.asProperty(
+    propertyId,
+    (sql) => sql`
+      insert into inbox_messages (property_id, id, player_id, title, body)
+      select ${propertyId}, uuid_v7(), ${playerId}, 'Message ' || n, 'Text' from generate_series(1, 2001) n`,
+  );
+  const token = await casino.token(playerId);
+  expect((await api("?page=99", token)).body).toMatchObject({ more: true, unread: 2001 });
+  expect((await api("?page=100", token)).body).toMatchObject({ more: false });
+  expect((await visit(`${await casino.link("inbox", playerId)}?page=100`)).html).not.toContain("page=101");
+});
+
 describe("the page", () => {
   test("lists messages, opens one with its offer, and counts it as read", async () => {
     const { status, html, headers } = await visit(casino.inbox);

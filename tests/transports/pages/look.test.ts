@@ -1,7 +1,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { unsubscribeLinks } from "#tools/player-links/links.ts";
-import { dayAndNight, inspect, openBrowser, type Screen, smallTargets, visit } from "./browser.ts";
+import { cutOff, dayAndNight, inspect, openBrowser, type Screen, smallTargets, visit } from "./browser.ts";
 import { type Casino, FREE_PLAY, openCasino, THEMES } from "./casino.ts";
 
 const browser: Browser | null = await openBrowser();
@@ -123,6 +123,37 @@ withBrowser("the inbox in a browser", () => {
       const marked = await page.waitForResponse((answer) => answer.url().endsWith("/player/inbox/mark"));
       expect(await marked.json()).toMatchObject({ unseen: 0, unread: 1 });
       await page.getByText("1 new").waitFor();
+    });
+  });
+
+  test("a long name stays within a phone, and a name from right to left keeps its order", async () => {
+    const { service } = casino;
+    const players = { long: "x".repeat(90), right: "محمد" };
+    const links: Record<string, string> = {};
+    for (const [key, first_name] of Object.entries(players)) {
+      const { id } = await service.call("create_player", { player_id: key, first_name }, service.tenant.id);
+      links[key] = await casino.link("inbox", id);
+    }
+    const part = "{{ first_name }} 25 €";
+    await casino.send({ subject: part, body_text: part, inbox: { offer: { type: "Bonus", value: part } } });
+    await visiting({ ...SIZES.phone, dark: false }, async (page) => {
+      for (const link of Object.values(links)) {
+        await page.goto(link);
+        expect(await cutOff(page)).toEqual([]);
+        await page.locator(".message h2 a").first().click();
+        expect(await cutOff(page)).toEqual([]);
+      }
+      // The last character stands at the left.
+      const isReversed = `[...document.querySelectorAll("h1, .value, .text p")].map((one) => {
+        const side = (at) => {
+          const range = document.createRange();
+          range.setStart(one.firstChild, at);
+          range.setEnd(one.firstChild, at + 1);
+          return range.getBoundingClientRect().left;
+        };
+        return side(one.textContent.length - 1) < side(0);
+      })`;
+      expect(await page.evaluate(isReversed)).toEqual([true, true, true]);
     });
   });
 

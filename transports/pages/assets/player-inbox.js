@@ -10,19 +10,23 @@ const STYLE = `
 li,article{background:var(--paper);border:1px solid var(--hair);border-radius:14px;padding:14px 16px}
 li.new{border-left:5px solid var(--accent);padding-left:12px}
 .meta{display:flex;gap:10px;color:var(--soft);font-size:13px}.meta time{margin-left:auto}
-h2{margin:2px 0 4px;font-size:17px;line-height:1.3}h2 button{padding:0;min-height:24px;color:inherit;font-size:inherit;text-align:left}
+h2{margin:2px 0 4px;font-size:17px;line-height:1.3;overflow-wrap:anywhere}h2 button{padding:0;min-height:24px;color:inherit;font-size:inherit;text-align:left}
 p{margin:0 0 8px;white-space:pre-line;overflow-wrap:anywhere}.soft{color:var(--soft)}
 img{display:block;max-width:100%;border-radius:10px;margin:8px 0}
 .offer{margin:0 0 12px;padding:10px 12px;border:2px dashed var(--accent);border-radius:10px}.offer b{display:block;font-size:24px}.offer code{font-size:18px;letter-spacing:.05em;user-select:all}.over{opacity:.75}
+h2,p,b,span{unicode-bidi:plaintext}nav button[aria-current]{text-decoration:underline;text-underline-offset:5px}
 button{border:0;background:none;color:var(--brand);font:inherit;font-weight:600;min-height:32px;padding:4px 8px;border-radius:8px;cursor:pointer}
 a.cta{display:block;padding:12px;border-radius:10px;background:var(--brand);color:var(--on-brand);font-weight:650;text-align:center;text-decoration:none}
 :focus-visible{outline:3px solid var(--brand);outline-offset:2px}
 .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}`;
 
+const NOTHING = { items: [], unseen: 0, unread: 0, more: false, timezone: "UTC", etag: "" };
+
 class PlayerInbox extends HTMLElement {
   static observedAttributes = ["token", "lang"];
   #root = this.attachShadow({ mode: "open" });
-  #inbox = { items: [], unseen: 0, unread: 0, more: false, etag: "" };
+  #inbox = NOTHING;
+  #folder = "inbox";
   #page = 1;
   #open = null;
   #stop = new AbortController();
@@ -41,20 +45,43 @@ class PlayerInbox extends HTMLElement {
     this.#forget();
   }
 
-  attributeChangedCallback() {
-    if (this.isConnected) this.#begin();
+  attributeChangedCallback(name) {
+    if (!this.isConnected) return;
+    if (name === "token") this.#begin();
+    else if (this.#inbox !== NOTHING) this.#show();
+  }
+
+  get #language() {
+    const language = (this.lang || document.documentElement.lang).slice(0, 2);
+    return language in WORDS ? language : "en";
   }
 
   get #words() {
-    return WORDS[(this.lang || document.documentElement.lang || "en").slice(0, 2)] ?? WORDS.en;
+    return WORDS[this.#language];
   }
 
   #begin() {
     this.#stop.abort();
     this.#stop = new AbortController();
-    if (!this.getAttribute("token")) return;
+    if (!this.getAttribute("token")) return this.#clear();
     void this.#load();
     void this.#listen(this.#stop.signal);
+  }
+
+  // Without a token the player has signed out: nobody else reads on, and the next one begins at their own first page.
+  #clear() {
+    this.#forget();
+    this.#turn("inbox", 1);
+    this.#inbox = NOTHING;
+    this.#root.replaceChildren();
+  }
+
+  #turn(folder, page) {
+    this.#folder = folder;
+    this.#page = page;
+    this.#open = null;
+    // Two empty folders have the same tag.
+    this.#inbox = { ...this.#inbox, etag: "" };
   }
 
   async #request(path, options = {}) {
@@ -71,7 +98,9 @@ class PlayerInbox extends HTMLElement {
 
   async #load() {
     const headers = { "if-none-match": `"${this.#inbox.etag}"` };
-    const answer = await this.#request(`?page=${this.#page}`, { headers }).catch(() => null);
+    const answer = await this.#request(`?folder=${this.#folder}&page=${this.#page}`, { headers }).catch(
+      () => null,
+    );
     if (answer?.ok) this.#take(await answer.json());
   }
 
@@ -94,6 +123,11 @@ class PlayerInbox extends HTMLElement {
   }
 
   #take(inbox) {
+    // The last message of the last page was put away, or it was another player's page.
+    if (inbox.items.length === 0 && this.#page > 1) {
+      this.#turn(this.#folder, 1);
+      void this.#load();
+    }
     this.#inbox = inbox;
     this.dispatchEvent(new CustomEvent("badge", { detail: { unseen: inbox.unseen, unread: inbox.unread } }));
     this.#show();
@@ -103,7 +137,7 @@ class PlayerInbox extends HTMLElement {
     const answer = await this.#request("/mark", {
       method: "POST",
       headers: { "content-type": "application/json" },
-      body: JSON.stringify({ ids, mark, page: this.#page }),
+      body: JSON.stringify({ ids, mark, folder: this.#folder, page: this.#page }),
       keepalive: true,
     }).catch(() => null);
     if (answer?.ok) this.#take(await answer.json());
@@ -141,18 +175,27 @@ class PlayerInbox extends HTMLElement {
   #list() {
     const words = this.#words;
     const { items, more } = this.#inbox;
-    if (items.length === 0 && this.#page === 1)
-      return make("p", { class: "soft", tabindex: "-1" }, words.inbox_empty);
-    const list = make("ul", { "aria-label": words.inbox }, ...items.map((item) => this.#row(item)));
-    const older = button(words.more, "more", () => {
-      this.#page += 1;
-      void this.#load();
+    const to = (text, key, folder, page) =>
+      button(text, key, () => {
+        this.#turn(folder, page);
+        void this.#load();
+      });
+    const folders = ["inbox", "archive"].map((name) => {
+      const one = to(name === "inbox" ? words.inbox : words.archived, name, name, 1);
+      if (name === this.#folder) one.setAttribute("aria-current", "true");
+      return one;
     });
-    const newer = button(words.newer, "newer", () => {
-      this.#page -= 1;
-      void this.#load();
-    });
-    return make("div", {}, list, ...(this.#page > 1 ? [newer] : []), ...(more ? [older] : []));
+    const [name, empty] =
+      this.#folder === "inbox" ? [words.inbox, words.inbox_empty] : [words.archived, words.archive_empty];
+    const content = make("ul", { "aria-label": name }, ...items.map((item) => this.#row(item)));
+    return make(
+      "div",
+      {},
+      make("nav", { "aria-label": words.folders }, ...folders),
+      items.length > 0 ? content : make("p", { class: "soft", tabindex: "-1" }, empty),
+      this.#page > 1 && to(words.newer, "newer", this.#folder, this.#page - 1),
+      more && to(words.more, "more", this.#folder, this.#page + 1),
+    );
   }
 
   #row(item) {
@@ -163,26 +206,20 @@ class PlayerInbox extends HTMLElement {
       this.#show();
       this.#root.querySelector("[data-key=back]")?.focus();
     });
-    const title = make(
-      "h2",
-      {},
-      ...(isNew ? [make("span", { class: "unseen" }, `${this.#words.unread}: `)] : []),
-      open,
-    );
+    const unread = isNew && make("span", { class: "unseen" }, `${this.#words.unread}: `);
     const attributes = {
       class: isNew ? "new" : "",
       "data-id": item.id,
       ...(item.seen_at === null && { "data-unseen": "" }),
     };
-    const text = item.body.replace(/\s+/g, " ").slice(0, 140);
-    const offer = item.offer ? [make("p", {}, make("b", {}, item.offer.value), ` ${item.offer.type}`)] : [];
+    const offer = item.offer && make("p", {}, make("b", {}, item.offer.value), ` ${item.offer.type}`);
     return make(
       "li",
       attributes,
       this.#meta(item),
-      title,
-      ...offer,
-      make("p", { class: "soft" }, text),
+      make("h2", {}, unread, open),
+      offer,
+      make("p", { class: "soft" }, item.body.replace(/\s+/g, " ").slice(0, 140)),
       this.#actions(item),
     );
   }
@@ -199,7 +236,10 @@ class PlayerInbox extends HTMLElement {
       make("a", { class: "cta", href: item.cta_url, rel: "noreferrer" }, item.cta_label ?? words.open_offer);
     link?.addEventListener("click", () => void this.mark([item.id], "clicked"));
     const image = item.image_url && make("img", { src: item.image_url, alt: "", loading: "lazy" });
-    const parts = [
+    return make(
+      "article",
+      {},
+      back,
       this.#meta(item),
       make("h2", {}, item.title),
       image,
@@ -207,35 +247,31 @@ class PlayerInbox extends HTMLElement {
       make("p", {}, item.body),
       link,
       this.#actions(item),
-    ];
-    return make("article", {}, back, ...parts.filter(Boolean));
+    );
   }
 
   #offer({ offer }) {
     if (!offer) return null;
     const words = this.#words;
-    const code = offer.code ? [make("p", {}, `${words.code}: `, make("code", {}, offer.code))] : [];
+    const code = offer.code && make("p", {}, `${words.code}: `, make("code", {}, offer.code));
     const date = offer.expires_at && this.#day(offer.expires_at);
     const text = (offer.expired ? words.expired : words.expires).replace("{date}", date);
-    const until = date ? [make("p", { class: "soft" }, text)] : [];
     return make(
       "div",
       { class: offer.expired ? "offer over" : "offer" },
       make("b", {}, offer.value),
       make("p", {}, offer.type),
-      ...code,
-      ...until,
+      code,
+      date && make("p", { class: "soft" }, text),
     );
   }
 
   #meta(item) {
-    const parts = [item.pinned && this.#words.pinned, item.category]
-      .filter(Boolean)
-      .map((text) => make("span", {}, text));
     return make(
       "div",
       { class: "meta" },
-      ...parts,
+      item.pinned && make("span", {}, this.#words.pinned),
+      item.category && make("span", {}, item.category),
       make("time", { datetime: item.delivered_at }, this.#day(item.delivered_at)),
     );
   }
@@ -247,25 +283,25 @@ class PlayerInbox extends HTMLElement {
       `pin-${item.id}`,
       () => void this.mark([item.id], item.pinned ? "unpinned" : "pinned"),
     );
-    const archive = button(words.archive, `archive-${item.id}`, () => {
+    const isArchived = item.archived_at !== null;
+    const archive = button(isArchived ? words.restore : words.archive, `archive-${item.id}`, () => {
       this.#open = null;
-      void this.mark([item.id], "archived");
+      void this.mark([item.id], isArchived ? "restored" : "archived");
     });
     for (const one of [pin, archive]) one.setAttribute("aria-label", `${one.textContent}: ${item.title}`);
     return make("div", {}, pin, archive);
   }
 
   #day(iso) {
-    return new Intl.DateTimeFormat(this.lang || document.documentElement.lang || "en", {
-      dateStyle: "medium",
-    }).format(new Date(iso));
+    const options = { dateStyle: "medium", timeZone: this.#inbox.timezone };
+    return new Intl.DateTimeFormat(this.#language, options).format(new Date(iso));
   }
 }
 
 function make(name, attributes, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  element.append(...children);
+  element.append(...children.filter(Boolean));
   return element;
 }
 

@@ -21,8 +21,9 @@ if (!("serviceWorker" in navigator && "PushManager" in window)) {
   });
   const known = await current();
   if (on !== undefined && known) {
-    await post(known, false);
-    say("on");
+    // Another player may have subscribed this browser.
+    const { ok } = await post(known, false);
+    say(ok ? "on" : "off");
   } else {
     say("off");
   }
@@ -54,7 +55,7 @@ function post(subscription, agreed) {
   return fetch(location.pathname, {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ endpoint, ...keys, agreed }),
+    body: JSON.stringify({ endpoint, ...keys, agreed, language: document.documentElement.lang }),
   });
 }
 

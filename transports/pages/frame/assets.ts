@@ -30,6 +30,7 @@ export const WORKER_PATH = "/push/worker.js";
 
 const ELEMENT_WORDS: readonly Word[] = [
   ...(["inbox", "inbox_empty", "back", "pin", "unpin", "archive", "pinned", "unread", "code"] as const),
+  ...(["folders", "archived", "archive_empty", "restore"] as const),
   ...(["expires", "expired", "open_offer", "more", "newer"] as const),
 ];
 

@@ -1,6 +1,7 @@
 import { html } from "hono/html";
+import { consentTextOf } from "#tools/consent/page-texts.ts";
 import { readUnsubscribeToken } from "#tools/player-links/links.ts";
-import { CONSENT_TEXTS, type Preference } from "#tools/preferences/preferences.ts";
+import type { Preference } from "#tools/preferences/preferences.ts";
 import { shownName } from "#tools/themes/theme.ts";
 import type { HttpContext } from "#transports/http/handlers.ts";
 import { readForm } from "#transports/pages/frame/form.ts";
@@ -45,7 +46,10 @@ async function save(holder: Holder, c: HttpContext): Promise<Response> {
   const changes = changesOf(form, before);
   const saved = say("preferences_saved");
   if (changes.off.length === 0 && changes.on.length === 0) return preferencesPage(holder, before, saved);
-  const { preferences } = await holder.run<{ preferences: Preference[] }>("save_preferences", changes);
+  const { preferences } = await holder.run<{ preferences: Preference[] }>("save_preferences", {
+    ...changes,
+    language: form.get("language") ?? holder.speech.language,
+  });
   return preferencesPage(holder, preferences, saved);
 }
 
@@ -73,7 +77,7 @@ function preferencesPage(holder: Holder, preferences: Preference[], notice?: str
   return playerPage(holder, {
     heading: say("preferences"),
     said: notice,
-    content: html`${notice ? html`<p class="said" role="status">${notice}</p>` : ""}<p>${say("preferences_question", { name })}</p><form method="post"><fieldset><legend class="unseen">${say("channels")}</legend>${preferences.map((one) => row(one, name, holder.speech))}</fieldset>${
+    content: html`${notice ? html`<p class="said" role="status">${notice}</p>` : ""}<p>${say("preferences_question", { name })}</p><form method="post"><input type="hidden" name="language" value="${holder.speech.language}"><fieldset><legend class="unseen">${say("channels")}</legend>${preferences.map((one) => row(one, name, holder.speech))}</fieldset>${
       canSave ? html`<button type="submit">${say("save")}</button>` : ""
     }${anyOn ? html`<button class="quiet" type="submit" name="stop" value="1">${say("stop_everything")}</button>` : ""}</form>`,
   });
@@ -82,10 +86,9 @@ function preferencesPage(holder: Holder, preferences: Preference[], notice?: str
 function row({ channel, on, can_turn_on }: Preference, name: string, { say, language }: Speech): Html {
   const fixed = !on && !can_turn_on;
   // The ledger keeps the text that the player has agreed to, so it is shown as it is kept.
-  const consent = can_turn_on ? CONSENT_TEXTS[channel]?.(name) : undefined;
-  const hint = consent ?? say(fixed ? "channel_off" : "channel_on");
-  const foreign = consent !== undefined && language !== "en" ? html`lang="en"` : "";
-  return html`<div class="choice"><input type="checkbox" id="${channel}" name="on" value="${channel}" aria-describedby="${channel}-hint" ${on ? html`checked` : ""} ${fixed ? html`disabled` : ""}><label for="${channel}">${say(`channel_${channel}`)}</label><p class="soft" id="${channel}-hint" ${foreign}>${hint}</p>${
+  const asks = can_turn_on && channel === "email";
+  const hint = asks ? consentTextOf(channel, language, name).text : say(fixed ? "channel_off" : "channel_on");
+  return html`<div class="choice"><input type="checkbox" id="${channel}" name="on" value="${channel}" aria-describedby="${channel}-hint" ${on ? html`checked` : ""} ${fixed ? html`disabled` : ""}><label for="${channel}">${say(`channel_${channel}`)}</label><p class="soft" id="${channel}-hint">${hint}</p>${
     on ? "" : html`<input type="hidden" name="was_off" value="${channel}">`
   }</div>`;
 }

@@ -20,16 +20,20 @@ export function mountPush(mounting: Mounting): void {
   mountPlayerLink(mounting, "push", "get", "/app.webmanifest", manifest);
 }
 
+const languageOf = ({ speech: { language } }: PageVisit) => ({ language });
+
 async function show(visit: PageVisit): Promise<Response> {
-  return pushPage(visit, await visit.run<PushState>("show_push"));
+  return pushPage(visit, await visit.run<PushState>("show_push", languageOf(visit)));
 }
 
 /** The page's script posts the browser's subscription. */
-async function subscribe({ service }: Mounting, { c, run }: PageVisit): Promise<Response> {
+async function subscribe({ service }: Mounting, visit: PageVisit): Promise<Response> {
+  const { c, run } = visit;
   try {
     const body = readJson(c.req.header("content-type") ?? null, await readBody(c.req.raw, MOST_BYTES));
-    const { endpoint, p256dh, auth, agreed } = asObject(body) as Record<string, unknown>;
-    await run("subscribe_push", { endpoint, p256dh, auth, agreed: agreed === true });
+    const { endpoint, p256dh, auth, agreed, ...shown } = asObject(body) as Record<string, unknown>;
+    const { language } = { ...languageOf(visit), ...shown };
+    await run("subscribe_push", { endpoint, p256dh, auth, language, agreed: agreed === true });
     return answer(200, { ok: true });
   } catch (error) {
     const { code, status } = loggedFault(service.log, error, {
@@ -45,7 +49,7 @@ function answer(status: number, body: object): Response {
 }
 
 async function stop(visit: PageVisit): Promise<Response> {
-  const state = await visit.run<PushState>("unsubscribe_push");
+  const state = await visit.run<PushState>("unsubscribe_push", languageOf(visit));
   return pushPage(visit, state, visit.speech.say("push_stopped"));
 }
 
@@ -86,17 +90,16 @@ function pushPage(visit: PageVisit, state: PushState, notice?: string): Promise<
 
 /** Every state of the page. The script shows the one that holds for this browser. */
 function controls({ speech, property, here }: PageVisit, state: PushState): Html {
-  const { say, language } = speech;
+  const { say } = speech;
   // A worker's scope is the property's: two casinos of one service have subscriptions of their own.
   const scope = `/push/of/${property.id}/`;
-  const foreign = language === "en" ? "" : html`lang="en"`;
   const on = state.consented && state.browsers > 0 ? html`data-on` : "";
   const part = (name: string, content: Html) =>
     html`<div data-state="${name}" tabindex="-1" hidden>${content}</div>`;
   const stopping = html`<form method="post" action="${here}/stop"><button class="quiet" type="submit">${say("push_stop")}</button></form>`;
   return html`<div id="push" data-key="${state.public_key}" data-worker="${WORKER_PATH}" data-scope="${scope}" ${on}>${part(
     "off",
-    html`<form data-turn="on"><p class="soft" ${foreign}>${state.consent_text}</p><button type="submit">${say("push_start")}</button></form>`,
+    html`<form data-turn="on"><p class="soft">${state.consent_text}</p><button type="submit">${say("push_start")}</button></form>`,
   )}${part("working", html`<p role="status">${say("push_working")}</p>`)}${part(
     "on",
     html`<p class="said" role="status">${say("push_on")}</p>`,
