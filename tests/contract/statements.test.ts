@@ -73,6 +73,10 @@ const CASES: Record<keyof typeof RULES, { refused: [string, string][]; taken: st
         "insert into templates (property_id, name) values ($1, case when not exists (select from campaigns where property_id = $1) then $2 end)",
         "C: templates",
       ],
+      [
+        "insert into templates (property_id, name) values ($1, $2) on conflict (property_id, name) do update set name = excluded.name where exists (select from campaigns where property_id = $1)",
+        "C: templates",
+      ],
     ],
     taken: [
       "insert into templates (property_id, name) select $1, (select name from campaigns where property_id = $1 and id = $2) returning id",
@@ -174,7 +178,7 @@ const CASES: Record<keyof typeof RULES, { refused: [string, string][]; taken: st
       "update campaigns set status = case when status = $2 then 'sent' end where property_id = $1",
       "select case status when 'draft' then 1 end from campaigns where property_id = $1",
       "insert into suppressions (property_id, source) select $1, case t when 'a' then 'b' end from unnest($2::text[]) t returning 1",
-      "update queue set name = case name when 'a' then 'b' end",
+      "update users set name = case name when 'a' then 'b' end",
       "with n as materialized (select id, case status when 'draft' then 'sent' end as status from campaigns where property_id = $1), changed as (update campaigns c set status = n.status from n where c.property_id = $1 and c.id = n.id) select id from n",
     ],
   },

@@ -17,7 +17,7 @@ import { hasColumn, isMutable, nameOf, volatilityOf } from "./volatility.ts";
 export const RULES = {
   A: "`do update set` takes immutable functions alone: write excluded.updated_at instead of now()",
   B: "`insert … select` needs `returning` or `on conflict`: add `returning 1`",
-  C: "`values` takes no subquery: write `insert … select`",
+  C: "an insert of values takes no subquery, also in `do update`: write `insert … select`",
   D: "an update or a delete takes no volatile function, none that is not immutable inside case or coalesce, and no stable one over a column: read the moment in a CTE",
   E: "`returning` takes immutable expressions alone: return the columns, and print them in a select around it",
   F: "a statement that writes tenants' rows, or tests them by a correlated subquery, reads no local table: ask for the ids first, and pass them",
@@ -94,7 +94,7 @@ function ofInsert({ type, fields }: Query, facts: SchemaFacts): Breach[] {
   if (type !== "InsertStmt") return [];
   const table = targetOf(fields);
   const values = valuesOf(fields);
-  if (values) return isIn("SubLink", values) ? [{ rule: "C", by: table }] : [];
+  if (values) return isIn("SubLink", [values, fields.onConflictClause]) ? [{ rule: "C", by: table }] : [];
   const isGuarded = !fields.selectStmt || fields.returningClause || fields.onConflictClause;
   return isGuarded || !facts.tenant.has(table) ? [] : [{ rule: "B", by: table }];
 }
@@ -145,11 +145,11 @@ function ofRecords(statement: unknown): Breach[] {
     .map(({ fields }) => ({ rule: "H", by: `${lastNameOf(fields)}()` }));
 }
 
-/** In a write and the CTEs of its own: the coordinator computes their constants, and Citus misreads such a case there. */
+/** In a write and its own CTEs: the coordinator computes what is constant in them, and Citus misreads such a case. */
 function ofChoices(statement: unknown, facts: SchemaFacts): Breach[] {
   return [...nodesIn(statement)]
     .filter(({ type, fields }) => /^(Update|Delete)Stmt$/.test(type) || valuesOf(fields))
-    .filter(({ fields }) => isSpread(targetOf(fields), facts))
+    .filter(({ fields }) => facts.tenant.has(targetOf(fields)))
     .flatMap(({ fields }) => [...nodesIn(fields)])
     .filter(({ type, fields }) => type === "CaseExpr" && fields.arg !== undefined)
     .map(() => ({ rule: "K", by: "case" }));
