@@ -74,6 +74,10 @@ const CASES: Record<keyof typeof RULES, { refused: [string, string][]; taken: st
         "C: templates",
       ],
       [
+        "insert into templates (property_id, name) select $1, t from unnest($2::text[]) t on conflict (property_id, name) do update set name = excluded.name where exists (select from campaigns where property_id = $3)",
+        "C: templates",
+      ],
+      [
         "insert into templates (property_id, name) values ($1, $2) on conflict (property_id, name) do update set name = excluded.name where exists (select from campaigns where property_id = $1)",
         "C: templates",
       ],

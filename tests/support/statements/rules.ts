@@ -17,7 +17,7 @@ import { hasColumn, isMutable, nameOf, volatilityOf } from "./volatility.ts";
 export const RULES = {
   A: "`do update set` takes immutable functions alone: write excluded.updated_at instead of now()",
   B: "`insert … select` needs `returning` or `on conflict`: add `returning 1`",
-  C: "an insert of values takes no subquery, also in `do update`: write `insert … select`",
+  C: "`values` and `do update` take no subquery: write `insert … select`, and select what `do update` needs",
   D: "an update or a delete takes no volatile function, none that is not immutable inside case or coalesce, and no stable one over a column: read the moment in a CTE",
   E: "`returning` takes immutable expressions alone: return the columns, and print them in a select around it",
   F: "a statement that writes tenants' rows, or tests them by a correlated subquery, reads no local table: ask for the ids first, and pass them",
@@ -94,7 +94,8 @@ function ofInsert({ type, fields }: Query, facts: SchemaFacts): Breach[] {
   if (type !== "InsertStmt") return [];
   const table = targetOf(fields);
   const values = valuesOf(fields);
-  if (values) return isIn("SubLink", [values, fields.onConflictClause]) ? [{ rule: "C", by: table }] : [];
+  if (isIn("SubLink", [values, fields.onConflictClause])) return [{ rule: "C", by: table }];
+  if (values) return [];
   const isGuarded = !fields.selectStmt || fields.returningClause || fields.onConflictClause;
   return isGuarded || !facts.tenant.has(table) ? [] : [{ rule: "B", by: table }];
 }
