@@ -73,6 +73,14 @@ const CASES: Record<keyof typeof RULES, { refused: [string, string][]; taken: st
         "insert into templates (property_id, name) values ($1, case when not exists (select from campaigns where property_id = $1) then $2 end)",
         "C: templates",
       ],
+      [
+        "insert into templates (property_id, name) select $1, t from unnest($2::text[]) t on conflict (property_id, name) do update set name = excluded.name where exists (select from campaigns where property_id = $3)",
+        "C: templates",
+      ],
+      [
+        "insert into templates (property_id, name) values ($1, $2) on conflict (property_id, name) do update set name = excluded.name where exists (select from campaigns where property_id = $1)",
+        "C: templates",
+      ],
     ],
     taken: [
       "insert into templates (property_id, name) select $1, (select name from campaigns where property_id = $1 and id = $2) returning id",
@@ -132,6 +140,50 @@ const CASES: Record<keyof typeof RULES, { refused: [string, string][]; taken: st
       "select id, created_at = $3 as is_new from players where property_id = $1 and id = $2 and created_at <= now()",
       "select id from queue where run_at = now()",
       "update campaigns set sent_at = now() where property_id = $1",
+    ],
+  },
+  J: {
+    refused: [
+      [
+        "insert into suppressions (property_id, source) select $1, coalesce(t, $4) from unnest($2::text[]) t on conflict (property_id) do update set source = case when excluded.source = $3 then $5 end",
+        "J: suppressions",
+      ],
+      [
+        "insert into users (email) select coalesce(t, $3) from unnest($1::text[]) t on conflict (email) do update set name = excluded.name where users.name <> $2",
+        "J: users",
+      ],
+    ],
+    taken: [
+      "insert into suppressions (property_id, source) values ($1, $3) on conflict (property_id) do update set source = $2",
+      "insert into suppressions (property_id, source) select $1, t from unnest($2::text[]) t on conflict (property_id) do update set source = $3",
+      "insert into queue (name) select coalesce(t, $3) from unnest($1::text[]) t on conflict (name) do update set name = $2",
+    ],
+  },
+  K: {
+    refused: [
+      [
+        "update campaigns set status = 'sent' where property_id = $1 and case status when $2 then true else false end",
+        "K: case",
+      ],
+      [
+        "with n as (select id, case status when 'draft' then 'sent' end as status from campaigns where property_id = $1) update campaigns c set status = n.status from n where c.property_id = $1 and c.id = n.id",
+        "K: case",
+      ],
+      [
+        "delete from campaigns where property_id = $1 returning case status when 'draft' then 1 end",
+        "K: case",
+      ],
+      [
+        "insert into suppressions (property_id, source) values ($1, case $2 when 'a' then 'b' end)",
+        "K: case",
+      ],
+    ],
+    taken: [
+      "update campaigns set status = case when status = $2 then 'sent' end where property_id = $1",
+      "select case status when 'draft' then 1 end from campaigns where property_id = $1",
+      "insert into suppressions (property_id, source) select $1, case t when 'a' then 'b' end from unnest($2::text[]) t returning 1",
+      "update users set name = case name when 'a' then 'b' end",
+      "with n as materialized (select id, case status when 'draft' then 'sent' end as status from campaigns where property_id = $1), changed as (update campaigns c set status = n.status from n where c.property_id = $1 and c.id = n.id) select id from n",
     ],
   },
   E: {

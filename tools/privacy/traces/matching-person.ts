@@ -66,9 +66,9 @@ export function noted({ sql, person }: About): Fragment {
     const said = Object.keys(some).map(
       (name) => sql`coalesce(t.diff ->> ${name}::text ~* ${pattern}, false)`,
     );
-    return said.length > 0 ? [sql`when ${table} then ${join(said, " or ")}`] : [];
+    return said.length > 0 ? [sql`when t.entity = ${table} then ${join(said, " or ")}`] : [];
   });
-  return sql`case t.entity ${join(notes, " ")} else false end`;
+  return sql`case ${join(notes, " ")} else false end`;
 }
 
 /** Patterns for all that tells of the person. Some may mean something else: a full name is two words, a number a prize. */
