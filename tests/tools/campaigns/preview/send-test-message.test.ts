@@ -81,6 +81,11 @@ test("a test that is on its way is known to be from its claim on, and starts wit
   expect(given).toHaveLength(1);
 });
 
+test("a platform admin, who works in every property, gets a test in each", async () => {
+  const { email } = await service.signIn({ role: "", platformAdmin: true });
+  expect(await send(await scenario.campaign(), { to: email })).toMatchObject({ success: true });
+});
+
 test("nobody is tested on whom the gate stops, or who is neither a user here nor a player", async () => {
   const eva = await scenario.player({ email: "eva@example.com" }, false);
   const ana = await scenario.player({ email: "ana@example.com" });
