@@ -280,6 +280,20 @@ describe("events of many rows at once", () => {
     expect(waiting[0]!.seconds).toBeGreaterThan(3_000);
   });
 
+  test("are all discarded, and can be replayed, when their endpoint is switched off before it gets them", async () => {
+    const { url, received } = await webhooks.receiver();
+    const { body } = await create({ url });
+    await emit();
+    await emit();
+    await emit();
+    await webhooks.call("update_webhook_endpoint", { id: body.id, is_active: false });
+    await webhooks.work();
+    await webhooks.call("update_webhook_endpoint", { id: body.id, is_active: true });
+    const replay = { endpointId: body.id, since: "2020-01-01T00:00:00Z", status: "discarded" };
+    expect(received).toHaveLength(0);
+    expect((await webhooks.call("replay_webhooks", replay)).body.replayed).toBe(3 * rows);
+  });
+
   test("cost nothing when nobody asked: the query does not run", async () => {
     await create({ events: ["player.updated"] });
     const queued = await webhooks.asTenant((sql) =>
