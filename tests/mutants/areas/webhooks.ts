@@ -42,7 +42,6 @@ export const webhooks: Area = {
       ["const goesOn = unpacked > 0 || !isOpen;", "const goesOn = !isOpen;"],
       ['unpacked > 0 || discarded.count === DISCARD ? "now"', 'discarded.count === DISCARD ? "now"'],
       ["and endpoint_id = ${endpointId}\n      order by id limit ${UNPACK}", "order by id limit ${UNPACK}"],
-      ["if (orphans.length > 0) {", "if (orphans.length < 0) {"],
       ["return next?.at ?? null;", "return null;"],
       ["order by due.next_attempt_at, due.id`", "order by due.id desc`"],
       ["!endpoint.leased_by_other && !visiting.handOver", "!endpoint.leased_by_other"],
