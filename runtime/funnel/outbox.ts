@@ -49,13 +49,16 @@ export function pendingEffects(): PendingEffects {
 /** The job that delivers one endpoint's webhooks; its input is `{ endpointId }`. */
 export const DELIVER_WEBHOOKS = { name: "deliver_webhooks", attempts: 20 } as const;
 
+/** The most events in a row of the backlog, which one visit of the endpoint's job takes whole. */
+const PART = 1_000;
+
 /** The statements that write effects, and the jobs that these leave on the queue. */
 interface EffectStatements {
   statements: Fragment[];
   queued: QueuedJob[];
 }
 
-/** Writes events with their deliveries, and jobs. An event is stored only for a subscribed active endpoint. */
+/** Writes events with the endpoints that wait for them, and jobs. An event is stored only for a subscribed active endpoint. */
 export async function effectStatements(
   transaction: Sql,
   property: string | null,
@@ -164,22 +167,22 @@ async function eventStatements(
     .filter(({ receivers }) => receivers.length > 0);
   if (heard.length === 0) return { statements: [], queued: [] };
   const stored = heard.map(({ event: { id, type, data } }) => ({ id, type, data }));
-  const deliveries = heard.flatMap(({ event, receivers }) =>
-    receivers.map(({ endpoint_id }) => ({ endpoint_id, event_id: event.id, type: event.type })),
-  );
   // Of several events for one endpoint, the trace of the first.
-  const traces = new Map<string, string | null>();
+  const owed = new Map<string, { event_ids: string[]; trace: string | null }>();
   for (const { event, receivers } of heard) {
     for (const { endpoint_id } of receivers) {
-      if (!traces.has(endpoint_id)) traces.set(endpoint_id, event.trace);
+      const known = owed.get(endpoint_id);
+      if (known) known.event_ids.push(event.id);
+      else owed.set(endpoint_id, { event_ids: [event.id], trace: event.trace });
     }
   }
-  const calls = [...traces].map(([endpoint_id, trace]) => ({ endpoint_id, trace }));
+  const calls = [...owed].map(([endpoint_id, { trace }]) => ({ endpoint_id, trace }));
+  const backlog = [...owed].map(([endpoint_id, { event_ids }]) => ({ endpoint_id, event_ids }));
   const endpointsCalled = sql`jsonb_to_recordset(${calls}::jsonb) as c(endpoint_id uuid, trace text)`;
   return {
     statements: [
       storedEvents(property, stored),
-      deliveriesOf(property, deliveries),
+      waitingEvents(property, backlog),
       called(property, uncalled(endpointsCalled)),
     ],
     queued: calls.map(({ endpoint_id }) => ({ name: DELIVER_WEBHOOKS.name, mergeKey: endpoint_id })),
@@ -200,15 +203,15 @@ function storedEvents(
 }
 
 /** An endpoint that has gone since it was asked for gets none. */
-function deliveriesOf(
+function waitingEvents(
   property: string | null,
-  deliveries: { endpoint_id: string; event_id: string; type: string }[],
+  backlog: { endpoint_id: string; event_ids: string[] }[],
 ): Fragment {
   return sql`
-    insert into webhook_deliveries (property_id, id, event_id, event_type, endpoint_id)
-    select ${property}::uuid, uuid_v7_of(d.event_id), d.event_id, d.type, w.id
-    from jsonb_to_recordset(${deliveries}::jsonb) as d(endpoint_id uuid, event_id uuid, type text)
-    join webhook_endpoints w on w.id = d.endpoint_id
+    insert into webhook_backlog (property_id, id, endpoint_id, event_ids)
+    select ${property}::uuid, uuid_v7_of(b.event_ids[1]), w.id, b.event_ids
+    from jsonb_to_recordset(${backlog}::jsonb) as b(endpoint_id uuid, event_ids uuid[])
+    join webhook_endpoints w on w.id = b.endpoint_id
     where w.property_id = ${property}::uuid and w.is_active
     returning 1`;
 }
@@ -258,15 +261,19 @@ export async function emitMany(
     insert into outbox (property_id, id, type, data)
     select ${property}::uuid, id, ${type}::text, data from event
     returning 1`;
-  const delivery = sql`
-    insert into webhook_deliveries (property_id, id, event_id, event_type, endpoint_id)
-    select ${property}::uuid, uuid_v7_of(event.id), event.id, ${type}::text, endpoint_id from event, receiver
+  const part = sql`
+    select array_agg(id order by id) as event_ids
+    from (select id, (row_number() over (order by id) - 1) / ${PART} as number from event) numbered
+    group by number`;
+  const waiting = sql`
+    insert into webhook_backlog (property_id, id, endpoint_id, event_ids)
+    select ${property}::uuid, uuid_v7_of(event_ids[1]), endpoint_id, event_ids from part, receiver
     returning 1`;
   const endpoints = sql`(
     select endpoint_id, ${traceparent()}::text as trace from receiver where exists (select from event)) r`;
   const [written] = await transaction<{ jobs: number }[]>`
     with ${cte("receiver", receiver, "materialized")}, ${cte("event", event)}, ${cte("stored", stored)},
-      ${cte("delivery", delivery)}, ${cte("called", called(property, endpoints))}
+      ${cte("part", part)}, ${cte("waiting", waiting)}, ${cte("called", called(property, endpoints))}
     select count(*)::int as jobs from called`;
   return written!.jobs;
 }

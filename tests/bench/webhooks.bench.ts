@@ -136,6 +136,9 @@ async function bare(target: string, count: number): Promise<Speed> {
 /** The plain way: a statement, a request and a statement for each delivery. */
 async function oneAtATime(webhooks: Webhooks, endpointId: string, url: string): Promise<Speed> {
   await write(webhooks, SLOW_EVENTS);
+  // A job that is to stop makes the deliveries, and leaves them.
+  await webhooks.run(endpointId, { signal: AbortSignal.abort() });
+  await webhooks.db.asSystem((sql) => sql`delete from queue`);
   const { post } = webhooks.jobContext(endpointId).runtime.outgoing;
   return await measure(SLOW_EVENTS, async () => {
     for (let i = 0; i < SLOW_EVENTS; i += 1) {

@@ -68,6 +68,7 @@ export function playersOf(count: number): object[] {
 export async function open({ sql, id }: Scenario): Promise<number> {
   const [row] = await sql<{ open: number }[]>`
     select (select count(*)::int from webhook_deliveries where property_id = ${id} and status = 'pending')
+      + (select count(*)::int from webhook_backlog where property_id = ${id})
       + (select count(*)::int from import_jobs where property_id = ${id} and status in ('queued', 'processing'))
       as open`;
   return row!.open;

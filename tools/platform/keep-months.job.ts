@@ -103,10 +103,12 @@ async function closed(
     return typeof rows === "number" ? rows : HELD_BACK[rows];
   }
   if (kept === "webhooks") {
+    const waiting = await sql`
+      select from webhook_backlog where property_id = ${propertyId} and id >= ${from} and id < ${to} limit 1`;
     const open = await sql`
       select from webhook_deliveries
       where property_id = ${propertyId} and id >= ${from} and id < ${to} and status = 'pending' limit 1`;
-    if (open.length > 0) return "deliveries of it are still to be made";
+    if (waiting.length > 0 || open.length > 0) return "deliveries of it are still to be made";
   }
   const [counted] = await sql<{ rows: number }[]>`
     select count(*) as rows from ${identifier(partitions[0]!.table)}

@@ -41,34 +41,39 @@ export const BATCH = 512;
 const LEASE_SECONDS = 100;
 // The next visit may wait 60 s for its transaction. A request that starts before its end lasts at most 15 s.
 const NEEDED_SECONDS = 80;
+/** A visit takes rows of the backlog until they have so many events. */
+const UNPACK = 1_000;
 const DISCARD = 5_000;
 const SWITCH_OFF_AFTER = 5 * 86_400;
 const REST = { least: 5, most: 300, share: 0.25 };
 
 /**
- * One transaction under the endpoint's lock: records outcomes, and claims the next batch. Answers null when this job
- * has nothing to do and no request is open, and then ends the lease. Every other job waits for the same lock. So this
- * visit sees the events of jobs that left because of the lease.
+ * One transaction under the endpoint's lock: records outcomes, unpacks the backlog, and claims the next batch. Answers
+ * null when this job has nothing to do and no request is open, and then ends the lease. Every other job waits for the
+ * same lock. So this visit sees the events of jobs that left because of the lease.
  */
 export async function visit(context: Context, visiting: Visit): Promise<DeliveryBatch | null> {
-  // Three statements in one round trip: waits for each would take longer than the requests of a batch.
-  const [endpoint, , due] = await Promise.all([
+  // Four statements in one round trip: waits for each would take longer than the requests of a batch.
+  const [endpoint, , unpacked, claimed] = await Promise.all([
     lock(context, visiting),
     record(context, visiting),
+    unpack(context, visiting),
     claim(context, visiting),
   ]);
   if (!endpoint) return null;
   if (visiting.outcomes.length > 0) await recordHealth(context, visiting, endpoint);
   const isOpen = endpoint.is_active && !endpoint.leased_by_other && !visiting.handOver;
+  const due = await withEvents(context, claimed);
   const deliveries = isOpen && !endpoint.resting ? due : [];
   if (deliveries.length > 0 && !endpoint.has_lease) await takeLease(context, visiting);
   if (deliveries.length > 0 || visiting.inFlight.length > 0) return { endpoint, deliveries, isOpen };
   if (endpoint.leased_by_other) return null;
-  if (!endpoint.is_active) return await discard(context, visiting);
-  return await endLease(context, visiting, isOpen ? await nextDue(context, visiting) : "now");
+  if (!endpoint.is_active) return await discard(context, visiting, unpacked);
+  const goesOn = unpacked > 0 || !isOpen;
+  return await endLease(context, visiting, goesOn ? "now" : await nextDue(context, visiting));
 }
 
-// Not `for update`: a new event's delivery refers to this row, and its writer would wait for this transaction.
+// Not `for update`: new rows of the backlog refer to this row, and their writers would wait for this transaction.
 async function lock(context: Context, { endpointId, jobId }: Visit): Promise<Endpoint | undefined> {
   const { sql, property, config } = context;
   const [endpoint] = await sql<Endpoint[]>`
@@ -149,9 +154,35 @@ function restFor({ outcomes, hangs }: Visit, { failing_for }: Endpoint): number 
   return Math.max(requested, Math.min(Math.max((failing_for ?? 0) * REST.share, REST.least), REST.most));
 }
 
+/** Makes the deliveries of events that wait in the backlog, oldest first. Answers how many of its rows it took. */
+async function unpack({ sql, property }: Context, { endpointId }: Visit): Promise<number> {
+  const [taken] = await sql<{ count: number }[]>`
+    with waiting as (
+      select id, sum(cardinality(event_ids)) over (order by id) - cardinality(event_ids) as events_before
+      from webhook_backlog where property_id = ${property.id} and endpoint_id = ${endpointId}
+      order by id limit ${UNPACK}
+    ), taken as (
+      delete from webhook_backlog b using waiting w
+      where b.property_id = ${property.id} and b.id = w.id and w.events_before < ${UNPACK}
+      returning b.event_ids, b.created_at
+    ), made as (
+      insert into webhook_deliveries
+        (property_id, id, event_id, event_type, endpoint_id, next_attempt_at, created_at)
+      select ${property.id}::uuid, uuid_v7_of(e.id), e.id, e.type, ${endpointId}::uuid, taken.created_at, taken.created_at
+      from taken cross join lateral unnest(taken.event_ids) as w(event_id) cross join lateral (
+        select id, type from outbox where property_id = ${property.id} and id = w.event_id limit 1) e
+      returning 1
+    )
+    select count(*)::int as count from taken`;
+  return taken!.count;
+}
+
+/** A delivery whose event may be gone: an erasure takes both, but does not see deliveries that a visit just makes. */
+type Claimed = Omit<Delivery, "data"> & { data: Delivery["data"] | null };
+
 // Lateral: as a plain join, it once compared each due delivery with every event of the property.
-function claim({ sql, property }: Context, { endpointId, inFlight }: Visit): Promise<Delivery[]> {
-  return sql<Delivery[]>`
+function claim({ sql, property }: Context, { endpointId, inFlight }: Visit): Promise<Claimed[]> {
+  return sql<Claimed[]>`
     with due as materialized (
       select id, event_id, event_type, attempt_count, next_attempt_at
       from webhook_deliveries
@@ -161,9 +192,22 @@ function claim({ sql, property }: Context, { endpointId, inFlight }: Visit): Pro
       order by next_attempt_at, id limit ${BATCH}
     )
     select due.id, due.event_id, due.event_type as type, due.attempt_count, e.occurred_at, e.data
-    from due cross join lateral (
-      select occurred_at, data from outbox where property_id = ${property.id} and id = due.event_id limit 1) e
+    from due left join lateral (
+      select occurred_at, data from outbox where property_id = ${property.id} and id = due.event_id limit 1) e on true
     order by due.next_attempt_at, due.id`;
+}
+
+/** Deletes the deliveries without an event; answers the others. */
+async function withEvents({ sql, property }: Context, claimed: readonly Claimed[]): Promise<Delivery[]> {
+  const [kept, orphans]: [Delivery[], string[]] = [[], []];
+  for (const { data, ...delivery } of claimed) {
+    if (data === null) orphans.push(delivery.id);
+    else kept.push({ ...delivery, data });
+  }
+  if (orphans.length > 0) {
+    await sql`delete from webhook_deliveries where property_id = ${property.id} and id = any(${orphans}::uuid[])`;
+  }
+  return kept;
 }
 
 async function takeLease({ sql, property }: Context, { endpointId, jobId }: Visit): Promise<void> {
@@ -197,7 +241,7 @@ async function nextDue({ sql, property }: Context, { endpointId }: Visit): Promi
   return next?.at ?? null;
 }
 
-async function discard(context: Context, visiting: Visit): Promise<null> {
+async function discard(context: Context, visiting: Visit, unpacked: number): Promise<null> {
   const { sql, property } = context;
   const discarded = await sql`
     update webhook_deliveries set status = 'discarded', next_attempt_at = null, updated_at = now()
@@ -205,5 +249,5 @@ async function discard(context: Context, visiting: Visit): Promise<null> {
       select id from webhook_deliveries
       where property_id = ${property.id} and endpoint_id = ${visiting.endpointId} and status = 'pending'
       limit ${DISCARD})`;
-  return await endLease(context, visiting, discarded.count === DISCARD ? "now" : null);
+  return await endLease(context, visiting, unpacked > 0 || discarded.count === DISCARD ? "now" : null);
 }

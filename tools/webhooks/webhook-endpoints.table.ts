@@ -61,7 +61,10 @@ export default table({
       ...(is_active === true && { disabled_reason: null, failing_since: null }),
     };
   },
-  async afterWrite({ enqueue, ask }, { verb, input, row }) {
+  async afterWrite({ sql, property, enqueue, ask }, { verb, input, row }) {
+    if (verb === "delete") {
+      await sql`delete from webhook_deliveries where property_id = ${property.id} and endpoint_id = ${row.id}`;
+    }
     const leaves = ["url", "events", "include_pii", "is_active"].some((name) => name in input);
     if (verb !== "delete" && row.include_pii && row.is_active && leaves) {
       const sentence = `Names, addresses, birth dates and custom fields of players go to ${JSON.stringify(row.url)} from now on, with the events ${row.events.join(", ")} (include_pii).`;

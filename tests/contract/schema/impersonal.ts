@@ -38,5 +38,6 @@ export const IMPERSONAL: Readonly<Record<string, string>> = {
   system_ledger_heads: "Hashes of seals",
   system_ledger_seals: "Ids and hashes of the platform's ledger rows",
   unapproved_contacts: "Counts, kept for a day",
+  webhook_backlog: "Ids of events that endpoints are still to get",
   users: "Staff",
 };

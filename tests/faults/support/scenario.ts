@@ -104,6 +104,7 @@ const UNTOUCHED = [
   "campaign_sends",
   "mailbox_messages",
   "outbox",
+  "webhook_backlog",
   "webhook_deliveries",
   "import_jobs",
   "import_errors",

@@ -38,7 +38,12 @@ export const webhooks: Area = {
         "if (well || (failing_for ?? 0) < SWITCH_OFF_AFTER) return null;",
         "if ((failing_for ?? 0) < SWITCH_OFF_AFTER) return null;",
       ],
-      ["if (!endpoint.is_active) return await discard(context, visiting);", ""],
+      ["if (!endpoint.is_active) return await discard(context, visiting, unpacked);", ""],
+      ["const goesOn = unpacked > 0 || !isOpen;", "const goesOn = !isOpen;"],
+      ['unpacked > 0 || discarded.count === DISCARD ? "now"', 'discarded.count === DISCARD ? "now"'],
+      ["and endpoint_id = ${endpointId}\n      order by id limit ${UNPACK}", "order by id limit ${UNPACK}"],
+      ["return next?.at ?? null;", "return null;"],
+      ["order by due.next_attempt_at, due.id`", "order by due.id desc`"],
       ["!endpoint.leased_by_other && !visiting.handOver", "!endpoint.leased_by_other"],
     ],
     "tools/webhooks/posting.ts": [
@@ -52,7 +57,39 @@ export const webhooks: Area = {
       ["merge_key = endpoint_id::text and state = 'ready'\n", "state = 'ready'\n"],
       ["        and run_at <= statement_timestamp()\n", ""],
       ["where waiting.id is null) as uncalled", "where true) as uncalled"],
+      ["if (known) known.event_ids.push(event.id);", "if (known) continue;"],
+      ["/ ${PART} as number", "% ${PART} as number"],
+      ["and is_active and events && ${wanted}", "and events && ${wanted}"],
     ],
+    "tools/webhooks/event-body.ts": [
+      ["if (Array.isArray(value)) return value.map(thin) as T;", ""],
+      ["Buffer.byteLength(whole) < MOST_BYTES", "whole.length < MOST_BYTES"],
+      ["...(previous && { previous }) });\n  if", "});\n  if"],
+    ],
+    "tools/webhooks/replay-webhooks.ts": [
+      ["set status = 'pending', attempt_count = 0,", "set status = 'pending',"],
+      ["and endpoint_id = ${input.endpointId} and status = ${status}", "and status = ${status}"],
+      ["created_at >= ${since} and created_at < ${until}", "created_at >= ${since}"],
+      ["sql`and next_attempt_at > now()`", "sql``"],
+    ],
+    "tools/webhooks/redeliver-webhook.ts": [
+      ["set status = 'pending', attempt_count = 0,", "set status = 'pending',"],
+    ],
+    "tools/webhooks/rotate-webhook-secret.ts": [
+      ["overlap > 0 ? sql`secret` : null", "overlap > 0 ? sql`previous_secret` : null"],
+    ],
+    "tools/webhooks/endpoint.ts": [
+      ["set resting_until = null\n", "set resting_until = resting_until\n"],
+      ["if (!endpoint.is_active) {", "if (endpoint.is_active === null) {"],
+    ],
+    "tools/webhooks/webhook-endpoints.table.ts": [
+      ["disabled_reason: null, failing_since: null", "disabled_reason: null"],
+      [
+        'if (verb === "update" && concernsDelivery) enqueue',
+        'if (verb === "create" && concernsDelivery) enqueue',
+      ],
+    ],
+    "runtime/operation/events.ts": [['[type, `${type.split(".")[0]}.*`, "*"]', '[type, "*"]']],
     "runtime/secrets/signature.ts": [
       ["const signed = `${timestamp}.${body}`;", "const signed = `${body}`;"],
       ["`${id}.${signed}`", "signed"],

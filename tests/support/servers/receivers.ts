@@ -54,6 +54,8 @@ export interface Reply {
   body?: string;
   /** Never answers. */
   hangs?: boolean;
+  /** Ends the connection without an answer. */
+  closes?: boolean;
   /** Answers once this has resolved. */
   after?: Promise<void>;
 }
@@ -67,9 +69,10 @@ export async function webhookReceiver(
     const raw = Buffer.concat(await request.toArray()).toString("utf8");
     const one = { headers: request.headers, raw, at: performance.now() };
     received.push(one);
-    const { status = 200, headers = {}, body = "ok", hangs = false, after } = reply(one, received.length - 1);
-    await after;
-    if (!hangs) response.writeHead(status, headers).end(body);
+    const answer = reply(one, received.length - 1);
+    await answer.after;
+    if (answer.closes) request.socket.destroy();
+    else if (!answer.hangs) response.writeHead(answer.status ?? 200, answer.headers).end(answer.body ?? "ok");
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {

@@ -200,7 +200,10 @@ export async function openWebhooks(
     /** Receivers, endpoints and jobs are gone. */
     clear: async () => {
       await Promise.all(receivers.splice(0).map(({ stop }) => stop()));
-      await asTenant((sql) => sql`delete from webhook_endpoints`);
+      await asTenant(async (sql) => {
+        await sql`delete from webhook_deliveries`;
+        await sql`delete from webhook_endpoints`;
+      });
       await db.asSystem((sql) => sql`delete from queue`);
     },
     close: async () => {

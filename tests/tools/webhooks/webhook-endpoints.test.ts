@@ -157,16 +157,15 @@ describe("an endpoint", () => {
   test("of another property is not there, for any operation", async () => {
     const at = await webhooks.newProperty();
     const { body } = await create();
-    await webhooks.emit("player.created", [PLAYER]);
-    const [delivery] = await webhooks.deliveriesOf(body.id);
+    const sent = await webhooks.call("test_webhook", { endpointId: body.id });
     const attempts: [string, object][] = [
       ["get_webhook_endpoint", { id: body.id }],
       ["update_webhook_endpoint", { id: body.id, is_active: false }],
       ["delete_webhook_endpoint", { id: body.id }],
-      ["get_webhook_delivery", { id: delivery!.id }],
+      ["get_webhook_delivery", { id: sent.body.delivery_id }],
       ["rotate_webhook_secret", { endpointId: body.id }],
       ["test_webhook", { endpointId: body.id }],
-      ["redeliver_webhook", { deliveryId: delivery!.id }],
+      ["redeliver_webhook", { deliveryId: sent.body.delivery_id }],
       ["replay_webhooks", { endpointId: body.id, since: "2020-01-01T00:00:00Z" }],
     ];
     for (const [name, input] of attempts) {

@@ -196,6 +196,10 @@ describe("sending again", () => {
         sql`select '{}'::jsonb as object from generate_series(1, 10500)`,
       ),
     );
+    await webhooks.asTenant(
+      (sql) => sql`update webhook_endpoints set resting_until = now() + interval '1 day'`,
+    );
+    await webhooks.work();
     await webhooks.asTenant((sql) => sql`update webhook_deliveries set status = 'delivered'`);
     const replay = { endpointId: body.id, since: "2020-01-01T00:00:00Z", status: "delivered" };
     const first = (await webhooks.call("replay_webhooks", replay)).body;
@@ -218,13 +222,13 @@ describe("sending again", () => {
 
 describe("events of many rows at once", () => {
   const rows = 1_000;
-  const emit = () =>
+  const emit = (count = rows) =>
     webhooks.asTenant((sql) =>
       emitMany(
         sql,
         webhooks.property,
         "player.created",
-        sql`select jsonb_build_object('id', i) as object from generate_series(1, ${rows}) i`,
+        sql`select jsonb_build_object('id', i) as object from generate_series(1, ${count}) i`,
       ),
     );
 
@@ -240,6 +244,52 @@ describe("events of many rows at once", () => {
       expect(new Set(ids).size).toBe(rows);
       expect(ids).toHaveLength(rows);
     }
+  });
+
+  test("cost their writer a row for each thousand of them and endpoint, and no delivery", async () => {
+    await create();
+    await create();
+    await emit();
+    await emit();
+    const rows = await webhooks.asTenant(
+      (sql) => sql`
+        select cardinality(event_ids)::int as events from webhook_backlog where property_id = ${webhooks.property}`,
+    );
+    expect(rows.map(({ events }) => events)).toEqual([1_000, 1_000, 1_000, 1_000]);
+  });
+
+  test("are all listed while their endpoint rests, and it is called when its rest ends", async () => {
+    const { url, received } = await webhooks.receiver();
+    const { body } = await create({ url });
+    await webhooks.asTenant(
+      (sql) => sql`update webhook_endpoints set resting_until = now() + interval '1 hour'`,
+    );
+    await emit();
+    await emit();
+    await emit();
+    await webhooks.work();
+    expect(received).toHaveLength(0);
+    const [{ count }] = (await webhooks.asTenant(
+      (sql) => sql`
+        select count(*)::int as count from webhook_deliveries
+        where property_id = ${webhooks.property} and endpoint_id = ${body.id} and status = 'pending'`,
+    )) as unknown as [{ count: number }];
+    expect(count).toBe(3 * rows);
+    const waiting = await webhooks.waiting();
+    expect(waiting.map(({ endpoint }) => endpoint)).toEqual([body.id]);
+    expect(waiting[0]!.seconds).toBeGreaterThan(3_000);
+  });
+
+  test("are all discarded, and can be replayed, when their endpoint is switched off before it gets them", async () => {
+    const { url, received } = await webhooks.receiver();
+    const { body } = await create({ url });
+    await emit(3 * rows);
+    await webhooks.call("update_webhook_endpoint", { id: body.id, is_active: false });
+    await webhooks.work();
+    await webhooks.call("update_webhook_endpoint", { id: body.id, is_active: true });
+    const replay = { endpointId: body.id, since: "2020-01-01T00:00:00Z", status: "discarded" };
+    expect(received).toHaveLength(0);
+    expect((await webhooks.call("replay_webhooks", replay)).body.replayed).toBe(3 * rows);
   });
 
   test("cost nothing when nobody asked: the query does not run", async () => {

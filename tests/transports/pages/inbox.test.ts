@@ -213,7 +213,7 @@ describe("the casino's app", () => {
 
   test("emits player.inbox_read once, at the first reading", async () => {
     const { service } = casino;
-    const { id: endpoint } = await service.call(
+    await service.call(
       "create_webhook_endpoint",
       { url: "https://example.com/hook", events: ["player.inbox_read"] },
       service.tenant.id,
@@ -223,12 +223,12 @@ describe("the casino's app", () => {
     await casino.send({ subject: "Read me" });
     const { id } = (await api("", token)).body.items[0];
     for (const name of ["seen", "read", "read", "clicked"]) await mark(token, [id], name);
-    const deliveries = await service.database.db.asProperty(
+    const events = await service.database.db.asProperty(
       service.tenant.id,
-      (sql) =>
-        sql`select id from webhook_deliveries where property_id = ${service.tenant.id} and endpoint_id = ${endpoint}`,
+      (sql) => sql`
+        select id from outbox where property_id = ${service.tenant.id} and type = 'player.inbox_read'`,
     );
-    expect(deliveries).toHaveLength(1);
+    expect(events).toHaveLength(1);
   });
 });
 
