@@ -34,7 +34,7 @@ export async function resolveNames(
   const known = [...tables].filter(({ called }) => called !== undefined);
   const said: string[] = [];
   const one = async ({ table, isDeleted }: Named, path: string, name: unknown) => {
-    if (typeof name !== "string" || name.trim() === "" || isUuid(name.trim())) return name;
+    if (!isName(name)) return name;
     const id = await idOf({ table, isDeleted }, path, name.trim(), find);
     said.push(`${path}: the ${words(table.noun)} ${JSON.stringify(name.trim())} is ${id}.`);
     return id;
@@ -47,6 +47,7 @@ export async function resolveNames(
     if (!isObject(value)) return value;
     const found: Record<string, unknown> = { ...value };
     for (const [field, inner] of Object.entries(value)) {
+      if (!mayHoldNames(inner)) continue;
       const where = path === "" ? field : `${path}.${field}`;
       const filter = path === "filters" ? filteredBy(operation, field, inner) : undefined;
       const own = filter ? [filter.schema] : schemas.flatMap((schema) => fieldOf(schema, field));
@@ -64,6 +65,12 @@ export async function resolveNames(
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Whether a value may stand for a record in another way than by its id. */
+const isName = (value: unknown): value is string =>
+  typeof value === "string" && value.trim() !== "" && !isUuid(value.trim());
+
+const mayHoldNames = (value: unknown) => isName(value) || (typeof value === "object" && value !== null);
 
 /** The same for a call in its property. */
 export function namesIn(
@@ -118,7 +125,8 @@ function tableOf(
   if (path === "id") return tables.find((table) => table === crud?.table);
   if (named !== undefined) return tables.find(({ noun }) => noun === named);
   const snake = path.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  return tables.find(({ noun }) => new RegExp(`(^|[._])${noun}_ids?$`).test(snake));
+  const field = `_${snake.replaceAll(".", "_").replace(/s$/, "")}`;
+  return tables.find(({ noun }) => field.endsWith(`_${noun}_id`));
 }
 
 /** The column whose whole values a list's filter names. A text for `in` is a list in the query's own notation. */

@@ -31,16 +31,16 @@ export function parseUnchecked(text: string): unknown {
   return value;
 }
 
-const TOKEN = /"(?:[^"\\]|\\.)*"(\s*:)?|[{}]/gs;
+const TOKEN = /"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?|[{}]/gs;
 
 /** The first field of valid JSON text that stands twice in one object: a parser would keep the last one. */
 function doubledKey(text: string): string | undefined {
   const open: Set<string>[] = [];
-  for (const [token, colon] of text.matchAll(TOKEN)) {
+  for (const [token, written = "", colon] of text.matchAll(TOKEN)) {
     if (token === "{") open.push(new Set());
     else if (token === "}") open.pop();
     else if (colon !== undefined) {
-      const key = JSON.parse(token.slice(0, -colon.length)) as string;
+      const key: string = written.includes("\\") ? JSON.parse(`"${written}"`) : written;
       const keys = open.at(-1)!;
       if (keys.has(key)) return key;
       keys.add(key);

@@ -113,6 +113,8 @@ test("a field that stands twice in a body is refused", async () => {
   const body = '{"player_id":"D1","tags":["a"],"custom":{},"player_id":"D2"}';
   const answer = await refused(400, "invalid", service.post("/api/players", body));
   expect(answer.body.error).toBe("player_id: is given twice");
+  const escaped = '{"player_id":"D1","player\\u005fid" : "D2"}';
+  expect((await service.post("/api/players", escaped)).body.error).toBe("player_id: is given twice");
   const nested = '{"player_id":"D3","custom":{"a":1,"b":{"a":2}},"tags":["{\\"x\\":1,\\"x\\":2}"]}';
   expect((await service.post("/api/players", nested)).body.error).not.toContain("twice");
 });

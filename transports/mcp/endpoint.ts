@@ -18,7 +18,7 @@ import { REVISIONS } from "./identity.ts";
 import { type Listening, lacksTasks, openListening } from "./listen.ts";
 import { readOptions } from "./listing/options.ts";
 import { surfaces } from "./listing/visible-tools.ts";
-import { type Message, methodOf, readMessage } from "./messages.ts";
+import { type Message, metaOf, methodOf, readMessage } from "./messages.ts";
 import { declaresApps, listWithViews, showsViews } from "./resources/views.ts";
 import { type Exchange, serverMaker } from "./server.ts";
 import { openedBy, remembered, sessionIn } from "./sessions.ts";
@@ -243,8 +243,7 @@ function methodFault({ method }: Request): Fault | null {
 }
 
 function claimsRevision(body: unknown): boolean {
-  const { params } = (body ?? {}) as { params?: { _meta?: Record<string, unknown> } };
-  return params?._meta?.[PROTOCOL_VERSION_META_KEY] !== undefined;
+  return metaOf(body, PROTOCOL_VERSION_META_KEY) !== undefined;
 }
 
 function idOf(body: unknown): string | number | null {

@@ -23,14 +23,19 @@ export async function readMessage(request: Request): Promise<Message> {
   }
   if (body === undefined)
     return unread(new Fault("invalid", { message: "The body is empty. Send a JSON-RPC message." }));
-  const { arguments: given, ...beside } = paramsOf(body);
   if (methodOf(body) !== "tools/call") return { body, flaw: flawOf(body), argumentsFlaw: null };
+  const { arguments: given, ...beside } = paramsOf(body);
   const message = { ...(body as object), params: beside };
   return { body, flaw: flawOf(message), argumentsFlaw: flawOf(given) };
 }
 
 export function methodOf(body: unknown): unknown {
   return typeof body === "object" && body !== null && "method" in body ? body.method : undefined;
+}
+
+/** What a message says of itself under a key of its `_meta`. */
+export function metaOf(body: unknown, key: string): unknown {
+  return (paramsOf(body)._meta as Record<string, unknown> | null | undefined)?.[key];
 }
 
 function paramsOf(body: unknown): Record<string, unknown> {

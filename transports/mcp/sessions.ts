@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { visible } from "#runtime/visible-text.ts";
+import { methodOf } from "./messages.ts";
 
 /** Facts that a client of the 2025 revisions says once, at `initialize`. */
 export interface Session {
@@ -14,7 +15,6 @@ const HEADER = "Mcp-Session-Id";
 const LONGEST_NAME = 100;
 
 const Opening = z.looseObject({
-  method: z.literal("initialize"),
   params: z.looseObject({
     capabilities: z.unknown(),
     clientInfo: z.looseObject({ name: z.string() }),
@@ -28,6 +28,7 @@ export function shownName(name: string): string | undefined {
 
 /** The session that a message opens; null for any other message. */
 export function openedBy(body: unknown, showsViews: (capabilities: unknown) => boolean): Session | null {
+  if (methodOf(body) !== "initialize") return null;
   const opening = Opening.safeParse(body);
   if (!opening.success) return null;
   const { capabilities, clientInfo } = opening.data.params;
@@ -39,7 +40,9 @@ export function openedBy(body: unknown, showsViews: (capabilities: unknown) => b
  * session; a client that invents one says no more than it may say at `initialize`.
  */
 export function sessionIn(headers: Headers): Session {
-  const [kind, name = ""] = headers.get(HEADER)?.split(".") ?? [];
+  const given = headers.get(HEADER);
+  if (given === null) return { views: false, client: undefined };
+  const [kind, name = ""] = given.split(".");
   return { views: kind === "views", client: shownName(Buffer.from(name, "base64url").toString()) };
 }
 

@@ -8,6 +8,7 @@ import { z } from "zod";
 import { packed } from "#transports/console/views/words.js";
 import { english } from "#transports/console/words/english/english.ts";
 import type { Surface } from "#transports/mcp/listing/visible-tools.ts";
+import { metaOf } from "#transports/mcp/messages.ts";
 import type { Session } from "#transports/mcp/sessions.ts";
 import { DEFAULT_SHEET } from "#transports/pages/frame/theme.ts";
 
@@ -35,14 +36,10 @@ export function declaresApps(capabilities: unknown): boolean {
   return declared.success && declared.data.extensions[APPS].mimeTypes.includes(MIME);
 }
 
-const Carrying = z.looseObject({
-  params: z.looseObject({ _meta: z.looseObject({ [CLIENT_CAPABILITIES_META_KEY]: z.unknown() }) }),
-});
 /** Whether the client of this message shows views. From revision 2026-07-28 on each message says so. */
 export function showsViews(body: unknown, session: Session): boolean {
-  const carrying = Carrying.safeParse(body);
-  if (!carrying.success) return session.views;
-  return declaresApps(carrying.data.params._meta[CLIENT_CAPABILITIES_META_KEY]);
+  const declared = metaOf(body, CLIENT_CAPABILITIES_META_KEY);
+  return declared === undefined ? session.views : declaresApps(declared);
 }
 
 const lists = new WeakMap<Surface, string>();
