@@ -76,7 +76,6 @@ export function openWire(network: Outgoing) {
       }),
   };
 }
-export type Wire = ReturnType<typeof openWire>;
 
 /** What is wrong with the signatures of a request, by both schemes. */
 export function wrongSignature({ headers, raw }: Received, { secret, previous }: Secrets): string | null {
