@@ -13,7 +13,7 @@ const LOOK_EVERY_MS = 25;
 type Fragment = ReturnType<Sql>;
 
 /** These reasons concern the player alone: players who share the address stay reachable. */
-const OWN: readonly BlockReason[] = ["dnc", "reassigned_number"];
+const OWN: readonly BlockReason[] = ["dnc", "no_consent", "reassigned_number"];
 /** These reasons concern the address, for every player who has it. */
 const ADDRESSED: readonly BlockReason[] = ["suppressed"];
 

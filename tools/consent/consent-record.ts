@@ -4,6 +4,7 @@ import { ipAddress, pastTime, timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { CHANNELS, type Channel } from "#tools/compliance/channels.ts";
+import { stopSends } from "#tools/compliance/sends-under-way.ts";
 import { endWithout } from "#tools/enrollments/end.ts";
 import { addressHash } from "#tools/people/address.ts";
 import { playerWords } from "#tools/people/words.ts";
@@ -66,12 +67,23 @@ export default tool({
     if (given && input.consentLevel !== "implied" && input.consentSource) {
       await liftWishes(context, player_id, channel, occurred_at);
     }
-    if (!given) await endWithout(context, [player_id], [channel]);
+    if (!given) await heedRefusal(context, player_id, channel);
     announceAnswer(context, row!);
     context.audit({ entity: "consent_records", entityId: id });
     return { success: true as const, consent_id: id };
   },
 });
+
+/** No message on the channel starts after the answer, unless the player has agreed later than this refusal. */
+async function heedRefusal(context: Context, playerId: string, channel: Channel): Promise<void> {
+  const { sql, property } = context;
+  const [player] = await sql<{ refuses: boolean }[]>`
+    select consents ->> ${channel} = 'false' as refuses from players
+    where property_id = ${property.id} and id = ${playerId}`;
+  if (!player!.refuses) return;
+  await stopSends(context, [playerId], [channel], "no_consent");
+  await endWithout(context, [playerId], [channel]);
+}
 
 interface Grant extends ConsentEvidence {
   playerId: string;

@@ -58,6 +58,11 @@ test.each<[string, string, (player: { id: string; email: string; propertyId: str
     "consent_revoke",
     ({ id, propertyId }) => ({ propertyId, playerId: id, channel: "email" }),
   ],
+  [
+    "its player's refusal is recorded",
+    "consent_record",
+    ({ id, propertyId }) => ({ propertyId, playerId: id, channel: "email", consentGiven: false }),
+  ],
   ["its player is self-excluded", "create_self_exclusion", ({ id }) => ({ player_id: id })],
   [
     "its player is banned",
@@ -123,6 +128,18 @@ test("a campaign that is planned while its recipient is erased sends that recipi
   await scenario.work();
   expect(await scenario.mailbox()).toEqual([]);
   expect(await scenario.tally(campaignId)).toEqual({ skipped: 1 });
+});
+
+test("a refusal from before the player's consent leaves messages on their way", async () => {
+  const { id: propertyId } = await service.newTenant();
+  const scenario = scenarioIn(service, propertyId);
+  const playerId = await scenario.player({ email: "ana@example.com" });
+  const campaignId = await scenario.campaign();
+  await scenario.send(campaignId);
+  await scenario.work({ only: "plan_campaign" });
+  const refusal = { channel: "email", consentGiven: false, occurredAt: "2020-01-01T00:00:00Z" };
+  await scenario.call("consent_record", { propertyId, playerId, ...refusal });
+  expect(await scenario.stats(campaignId)).toMatchObject({ pending: 1, cancelled: 0 });
 });
 
 test("a message that is given back in the middle of a cancellation is cancelled too", async () => {
