@@ -6,11 +6,14 @@ export default tool({
   name: "list_sms_keywords_in_force",
   title: "List the keywords in force",
   description:
-    "Lists every keyword that the property's inbound texts are compared with: the keywords by law (protected), the other defaults, and the property's own from sms_keywords.",
+    "Lists every keyword that the property's inbound texts are compared with: the keywords by law (protected), the other defaults, and the property's own from sms_keywords. There are hundreds: name a language.",
   scope: "read",
   effect: "read",
   property: "propertyId",
-  input: { propertyId: z.uuid() },
+  input: {
+    propertyId: z.uuid(),
+    language: z.string().max(20).optional().describe("Only the keywords of this language, such as es"),
+  },
   output: z.object({
     keywords: z.array(
       z.object({
@@ -23,5 +26,8 @@ export default tool({
     ),
   }),
   faults: [],
-  handler: async (context) => ({ keywords: [...(await keywordsOf(context))] }),
+  async handler(context, { language }) {
+    const keywords = await keywordsOf(context);
+    return { keywords: keywords.filter((one) => language === undefined || one.language === language) };
+  },
 });

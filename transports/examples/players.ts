@@ -101,7 +101,11 @@ export const PLAYER_EXAMPLES = {
   },
   create_push_subscription: { player_id: player, ...BROWSER, user_agent: "Firefox 153" },
   show_push: { playerId: exampleId("push subscribers") },
-  subscribe_push: { playerId: exampleId("push subscribers"), ...BROWSER },
+  subscribe_push: {
+    playerId: exampleId("push subscribers"),
+    ...BROWSER,
+    endpoint: "https://push.example.com/browsers/91c0",
+  },
   unsubscribe_push: { playerId: exampleId("push subscribers") },
   set_property_theme: { name: "River Casino", light: { brand: "#0b4f8a" }, dark: { brand: "#7cc0ff" } },
 };

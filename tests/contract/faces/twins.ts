@@ -55,9 +55,10 @@ export function apart(one: Said, other: Said): [string, string] {
   return differing(JSON.stringify(sorted(one)), JSON.stringify(sorted(other)));
 }
 
-/** The fields that agents must give beside the least input. */
+/** The fields that agents must give beside the least input, or else get no more than a part of the answer. */
 const BY_AGENTS: Record<string, Record<string, unknown>> = {
   consent_record: { consentSource: "form", consentVersion: "1" },
+  list_sms_keywords_in_force: { language: "es" },
 };
 
 /** The least input, with the tenant's own records where it names some. */

@@ -107,3 +107,17 @@ test("a text of ten thousand words is read in no time", async () => {
   });
   expect(work).toBeLessThan(1_500);
 });
+
+test("the keywords in force are listed, all or those of one language", async () => {
+  const list = async (input: object) => {
+    const body = { propertyId: service.tenant.id, ...input };
+    const { status, body: answer } = await service.post("/api/functions/list-sms-keywords-in-force", body);
+    expect(status).toBe(200);
+    return answer.keywords as Keyword[];
+  };
+  expect(await list({})).toEqual(keywords);
+  const german = keywords.filter(({ language }) => language === "de");
+  expect(german.length).toBeGreaterThan(10);
+  expect(await list({ language: "de" })).toEqual(german);
+  expect(await list({ language: "xx" })).toEqual([]);
+});
