@@ -41,9 +41,17 @@ const NAMED: Readonly<Record<string, string>> = {
 };
 
 /** Nothing is left to be done about these rows. */
-const DONE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+const DONE: Readonly<Record<string, Readonly<Record<string, string | null>>>> = {
   campaign_sends: { status: "sent" },
   import_errors: { code: "type_mismatch" },
+  // They sleep: wake_at is set far ahead for each of them.
+  journey_enrollments: {
+    status: "active",
+    phase: "waiting",
+    send_id: null,
+    wake_at: "2026-01-01",
+    ended_at: null,
+  },
   proposals: { status: "refused" },
   voice_calls: { status: "ended" },
   webhook_deliveries: { status: "delivered" },
@@ -105,7 +113,7 @@ async function modelOf(
 ): Promise<Row | null> {
   const has = (name: string) => columns.some((one) => one.table === table && one.column === name);
   // The same row at each run: the oldest one of a person.
-  const order = Object.entries({ player_id: "player_id is null", created_at: "created_at" })
+  const order = Object.entries({ player_id: "player_id is null", created_at: "created_at", id: "id" })
     .flatMap(([name, by]) => (has(name) ? by : []))
     .join(", ");
   const rows = (where: ReturnType<Admin>) => admin<{ row: Row }[]>`

@@ -10,6 +10,14 @@ export const READS_MANY: Readonly<Record<string, Readonly<Record<string, readonl
       "self_exclusions",
       "suppressions",
     ],
+    plan_campaign: [
+      "campaign_sends",
+      "dnc_entries",
+      "inbox_messages",
+      "players",
+      "self_exclusions",
+      "suppressions",
+    ],
     preflight_campaign: ["campaign_sends", "dnc_entries", "players", "self_exclusions", "suppressions"],
     publish_journey: [
       "dnc_entries",
