@@ -2,7 +2,8 @@ import postgres from "postgres";
 import { type MockInstance, vi } from "vitest";
 import { settingsOf } from "#db/connection/settings.ts";
 import type { Database } from "#db/database.ts";
-import { query } from "#db/sql.ts";
+import { query, raw } from "#db/sql.ts";
+import type { ExportSource } from "#db/stream/export.ts";
 import { jsonAsText } from "#db/types.ts";
 import type { TestService } from "./service.ts";
 
@@ -20,19 +21,22 @@ const REPORT = "select pg_stat_force_next_flush()";
 
 /**
  * Counts what the service's transactions and lists read, their checks of foreign keys among them. It counts everything
- * that runs at the time, so one thing runs at a time. The work of an earlier time may be reported late. Exports are not
- * counted.
+ * that runs at the time, so one thing runs at a time.
  */
 export function countRows({ internals, database }: TestService): RowCounter {
   const { db } = internals;
   const settings = settingsOf("rows_read")("app_reader");
   const sql = postgres(database.url, { ...settings, types: jsonAsText as never, max: 1 });
-  const { asProperty, asSystem } = db;
+  const { asProperty, asSystem, exportSlot } = db;
   const spies: MockInstance[] = [
     vi
       .spyOn(db, "asProperty")
       .mockImplementation((property, work, options) => asProperty(property, work, reporting(options))),
     vi.spyOn(db, "asSystem").mockImplementation((work, options) => asSystem(work, reporting(options))),
+    vi.spyOn(db, "exportSlot").mockImplementation(async (property, caller) => {
+      const slot = await exportSlot(property, caller);
+      return { ...slot, start: (source) => slot.start((copy) => reported(copy, source)) };
+    }),
     vi.spyOn(db, "read").mockImplementation(async (statement, { short = false } = {}) => {
       await sql.unsafe(`set plan_cache_mode = force_${short ? "generic" : "custom"}_plan`);
       await sql.unsafe(REPORT);
@@ -60,6 +64,11 @@ export function countRows({ internals, database }: TestService): RowCounter {
       await sql.end();
     },
   };
+}
+
+async function* reported(copy: Parameters<ExportSource>[0], source: ExportSource): AsyncGenerator<Buffer> {
+  for await (const _ of copy(raw(REPORT)));
+  yield* source(copy);
 }
 
 type Options = Parameters<Database["asSystem"]>[1];
