@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { realpath, rename } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import postgres from "postgres";
+import { openClient } from "#db/connection/open.ts";
 import { type Binaries, runnable, shippedBinaries } from "./binaries.ts";
 import { ensureCluster, type Note, newPassword, readNote, sweep, writeNote } from "./cluster.ts";
 import { type Account, chooseAccount, openDataDir, openHome } from "./folder.ts";
@@ -68,7 +68,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
 export async function findEmbedded(dataDir: string): Promise<string | null> {
   const note = await readNote(resolve(dataDir));
   if (!note) return null;
-  const sql = postgres(urlOf(note), { max: 1, connect_timeout: 3, onnotice: () => undefined });
+  const { sql, cut } = openClient(urlOf(note), { connect_timeout: 3, onnotice: () => undefined });
   try {
     // A copied data folder holds the original's address in its note.
     const [server] = await sql`select current_setting('data_directory') as cluster`;
@@ -76,7 +76,7 @@ export async function findEmbedded(dataDir: string): Promise<string | null> {
   } catch {
     return null;
   } finally {
-    await sql.end({ timeout: 0 });
+    cut();
   }
 }
 
@@ -154,13 +154,13 @@ async function openNote(folder: string, cluster: string): Promise<Note> {
 }
 
 async function ensureDatabase(url: string): Promise<boolean> {
-  const sql = postgres(url, { database: "postgres", max: 1, onnotice: () => undefined });
+  const { sql, end } = openClient(url, { database: "postgres", onnotice: () => undefined });
   try {
     const [found] = await sql`select from pg_database where datname = 'marketing'`;
     if (!found) await sql`create database marketing`;
     return !found;
   } finally {
-    await sql.end();
+    await end();
   }
 }
 

@@ -62,6 +62,10 @@ export function startWorker({ concurrency = 8, leaseMs = 30_000, ...options }: W
       claims.retry.failed(error);
     }
   });
+  const stopBeside = async () => {
+    await renewals.stop();
+    await others.ended();
+  };
   let stopped: Promise<void> | undefined;
   return {
     wake: (jobs) => {
@@ -80,7 +84,7 @@ export function startWorker({ concurrency = 8, leaseMs = 30_000, ...options }: W
       }
     },
     stop: ({ graceMs = GRACE } = {}) => {
-      stopped ??= stop(graceMs, claims, loop, renewals, log);
+      stopped ??= stop(graceMs, claims, loop, stopBeside, log);
       return stopped;
     },
   };
@@ -249,7 +253,7 @@ async function stop(
   graceMs: number,
   claims: Claims,
   loop: Loop,
-  renewals: ReturnType<typeof repeat>,
+  stopBeside: () => Promise<void>,
   log: Log,
 ): Promise<void> {
   const claimed = loop.stop();
@@ -264,6 +268,6 @@ async function stop(
   const ended = Promise.all([claimed, back, claims.giveBack(rest), claims.completed()]);
   const released = ended.then(claims.releaseUnanswered).catch(claims.retry.failed);
   const late = sleep(GIVING_BACK, undefined, { ref: false });
-  await Promise.race([released.then(renewals.stop), late]);
+  await Promise.race([released.then(stopBeside), late]);
   claims.retry.close();
 }

@@ -11,7 +11,9 @@ export function say(line: string): void {
 
 /** A readable error if the database of DATABASE_URL does not answer or refuses the user; else the same error. */
 export function databaseError(error: unknown): unknown {
-  const { code, message } = error as NodeJS.ErrnoException;
+  const { code, message, syscall } = error as NodeJS.ErrnoException;
+  // A port of ours that is taken has such a code, too.
+  if (syscall === "listen") return error;
   if (code === "42501") {
     return new ConfigError(`DATABASE_URL: its user must own the database and have CREATEROLE (${message}).`);
   }
@@ -45,6 +47,8 @@ function isFull(folder: string): boolean {
 
 /** The text of an error for the operator: the message of an expected error, the stack of any other. */
 export function errorText(error: unknown): string {
+  // What had started could not be stopped either.
+  if (error instanceof SuppressedError) return `${errorText(error.suppressed)}\n${errorText(error.error)}`;
   const { message, stack } = error instanceof Error ? error : new Error(String(error));
   const isExpected = [ConfigError, BackupError, DataFolderInUse, UnreleasedDatabase].some(
     (type) => error instanceof type,

@@ -97,14 +97,20 @@ async function openEmbedded(dataDir: string, log: Log): Promise<EmbeddedDatabase
   }
 }
 
-/** The settings with a free port. Throws ConfigError if PORT is set and in use; the default port is replaced. */
+/**
+ * The settings with a free port. Throws ConfigError if METRICS_PORT, or PORT as it is set, is in use; the default port
+ * is replaced.
+ */
 async function withFreePort(settings: Settings): Promise<Settings> {
-  const { host, port, role, explicit } = settings;
+  const { host, port, metricsPort, role, explicit } = settings;
+  const inUse = (name: string, taken: number) =>
+    new ConfigError(`${name}: ${taken} is in use on ${host}. Choose another one, or stop what uses it.`);
+  if (metricsPort !== null && (await freePort(host, metricsPort)) === null) {
+    throw inUse("METRICS_PORT", metricsPort);
+  }
   if (role === "worker") return settings;
   if (port !== 0 && (await freePort(host, port)) !== null) return settings;
-  if (explicit.port && port !== 0) {
-    throw new ConfigError(`PORT: ${port} is in use on ${host}. Choose another one, or stop what uses it.`);
-  }
+  if (explicit.port && port !== 0) throw inUse("PORT", port);
   const free = (await freePort(host, 0))!;
   if (port !== 0) say(`Port ${port} is in use, so this start takes ${free}. Set PORT to choose.`);
   return onPort(settings, free);

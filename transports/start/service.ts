@@ -51,7 +51,7 @@ export async function openService(options: {
     log,
     wake: notify,
     close: async () => {
-      // A pool that closes under a running transaction waits its whole grace time of five seconds.
+      // A pool that closes takes no notification any more.
       await ended();
       await open.disposeAsync();
     },

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import fs from "node:fs/promises";
-import { createServer } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -96,6 +96,38 @@ async function otherCheckout(prepare: (modules: string) => Promise<void>): Promi
   await prepare(modules);
   return fs.realpath(checkout);
 }
+
+/** A server that lets everybody in, and ends at the first question, as one that is stopped. */
+function endingServer() {
+  const message = (type: string, body: Buffer): Buffer => {
+    const head = Buffer.alloc(5);
+    head.write(type);
+    head.writeInt32BE(body.length + 4, 1);
+    return Buffer.concat([head, body]);
+  };
+  const welcome = [message("R", Buffer.alloc(4)), message("Z", Buffer.from("I"))];
+  const farewell = message("E", Buffer.from("SFATAL\0VFATAL\0C57P01\0Mterminating connection\0\0"));
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => {
+      socket.write(Buffer.concat(welcome));
+      socket.once("data", () => {
+        server.close();
+        socket.end(farewell);
+      });
+    });
+  });
+  return server;
+}
+
+test("a server that ends under the question whether it serves the folder is none that does", async () => {
+  const dataDir = await newFolder();
+  const server = endingServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  await fs.writeFile(join(dataDir, "postgres.json"), JSON.stringify({ port, password: "x" }));
+  expect(await findEmbedded(dataDir)).toBeNull();
+});
 
 test("a new data folder gets a database, and the next start finds it again at the same address", async () => {
   const dataDir = join(await newFolder(), ".data");

@@ -120,6 +120,35 @@ test("a worker is woken by a process that only enqueues", async () => {
   expect(woken).toBeGreaterThan(0);
 });
 
+test("a worker that stops has told the others of the jobs for which it had no room", async () => {
+  const [begun, go, told] = [gate(), gate(), gate()];
+  const send = testJob("send", async () => {
+    begun.resolve();
+    await go.promise;
+  });
+  const { db } = await fixture.process();
+  let hasStopped = false;
+  const ends = () => vi.waitFor(() => expect(hasStopped).toBe(true), { interval: 5, timeout: 1_000 });
+  let holdsNext = false;
+  const asSystem: Database["asSystem"] = async (work, options) => {
+    const isHeld = holdsNext;
+    holdsNext = false;
+    if (isHeld) await ends().then(() => told.reject(new Error("it stopped before")), told.resolve);
+    return db.asSystem(work, options);
+  };
+  await fixture.put(send);
+  const worker = await start([send], { db: { ...db, asSystem }, concurrency: 1 });
+  await begun.promise;
+  holdsNext = true;
+  worker.wake();
+  expect(holdsNext).toBe(false);
+  go.resolve();
+  const stopping = worker.stop().then(() => {
+    hasStopped = true;
+  });
+  await Promise.all([told.promise, stopping]);
+});
+
 test("a job's events, jobs and rows are written together, and the new job is run", async () => {
   const ran: unknown[] = [];
   const second = testJob("second", async ({ propertyId }, { n }) => void ran.push({ propertyId, n }));

@@ -10,8 +10,8 @@ import { promisify } from "node:util";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { startEmbedded } from "#db/embedded/start.ts";
-import { readConfig } from "#runtime/config.ts";
-import { errorText, folderError } from "#transports/start/report.ts";
+import { ConfigError, readConfig } from "#runtime/config.ts";
+import { databaseError, errorText, folderError } from "#transports/start/report.ts";
 import { type ServiceProcess, startService } from "../../faults/support/process.ts";
 import { testDatabase } from "../../support/database.ts";
 
@@ -114,15 +114,31 @@ test("a start whose port is taken says so, and gives up what it has begun", asyn
   const first = await startService({ DATABASE_URL: database.url, ...SECRET });
   try {
     const { port } = new URL(first.baseUrl);
-    const { code, said } = await failingStart({ DATABASE_URL: database.url, PORT: port, ...SECRET });
-    expect({ code, said }).toEqual({
-      code: 1,
-      said: `PORT: ${port} is in use on 127.0.0.1. Choose another one, or stop what uses it.\n`,
-    });
+    for (const [name, others] of [
+      ["PORT", {}],
+      ["METRICS_PORT", { PORT: "0" }],
+      ["METRICS_PORT", { ROLE: "worker" }],
+    ] as const) {
+      const environment = { DATABASE_URL: database.url, ...SECRET, ...others, [name]: port };
+      expect(await failingStart(environment)).toEqual({
+        code: 1,
+        said: `${name}: ${port} is in use on 127.0.0.1. Choose another one, or stop what uses it.\n`,
+      });
+    }
   } finally {
     await first.terminate();
     await database.drop();
   }
+});
+
+test("a start that fails, and cannot stop what it had begun, says both", () => {
+  const error = new SuppressedError(new Error("it does not stop"), new ConfigError("PORT: is in use."));
+  expect(errorText(error)).toMatch(/^PORT: is in use\.\nError: it does not stop\n {4}at /);
+});
+
+test("a port that is taken after all is not told as a fault of the database", () => {
+  const error = Object.assign(new Error("listen EADDRINUSE"), { code: "EADDRINUSE", syscall: "listen" });
+  expect(databaseError(error)).toBe(error);
 });
 
 test("a data folder that cannot be one is named in one line", async () => {
