@@ -40,7 +40,8 @@ export function quote(text: string): string {
 
 /** The refusal of a column that the table does not have. */
 export function unknownColumn({ columns }: ReadableTable, name: string): string {
-  return `unknown column ${quote(name)}${didYouMean(name, Object.keys(columns))}`;
+  const known = Object.keys(columns);
+  return `unknown column ${quote(name)}${didYouMean(name, known) || `; there are ${known.join(", ")}`}`;
 }
 
 const never = () => null;

@@ -13,7 +13,7 @@ import { waitingCampaigns } from "#tools/campaigns/approval/watch-audiences.ts";
 import { customFields } from "#tools/custom-fields/values.ts";
 import { askBeforeImport } from "#tools/enrollments/ask.ts";
 import { statusUrl } from "#tools/jobs/async-job.ts";
-import { SHOWN_TEXTS, showsWebAddress } from "#tools/people/shown-texts.ts";
+import { contactIn, SHOWN_TEXTS } from "#tools/people/shown-texts.ts";
 import importJobs from "./import-jobs.table.ts";
 import { type ImportParams, ImportPlayers, params } from "./job/import-job.ts";
 import { countOverwritten, type Overwritten, writtenRows } from "./overwritten.ts";
@@ -71,7 +71,7 @@ export default tool({
       if (changesPlayers(settings)) {
         await askAbout(context, settings, written && (await countOverwritten(context, written, settings)));
       }
-      askAboutAddresses(context, written);
+      askAboutContacts(context, written);
     }
     if (!settings.dry_run) await askBeforeImport(context);
     if (settings.consent && !settings.dry_run) askAboutConsents(context, settings.consent);
@@ -130,20 +130,20 @@ function weakeningWords({ holds, ages, listed, mails, phones, places }: Overwrit
   return about.flatMap(([count, words]) => (count > 0 ? [`${words}: ${count}.`] : []));
 }
 
-/** Asks about web addresses in texts that messages show; a file that was uploaded before is not read here. */
-function askAboutAddresses({ ask }: Context, written: readonly Staged[] | null): void {
+/** Asks about web addresses and phone numbers in texts that messages show; a file that was uploaded before is not read here. */
+function askAboutContacts({ ask }: Context, written: readonly Staged[] | null): void {
   if (written === null) {
-    const sentence = `The names, tiers and fields of the file are not read before its import: messages show players what they say, web addresses too.`;
+    const sentence = `The names, tiers and fields of the file are not read before its import: messages show players what they say, web addresses and phone numbers too.`;
     ask?.({ sentences: () => [sentence] });
     return;
   }
   const shown = written.flatMap(({ values }) => {
-    const found = [...SHOWN_TEXTS, "custom"].find((name) => showsWebAddress(values[name] ?? null));
+    const found = [...SHOWN_TEXTS, "custom"].find((name) => contactIn(values[name] ?? null));
     return found === undefined ? [] : [{ name: found, text: values[found]! }];
   });
   const [first] = shown;
   if (!first) return;
-  const sentence = `${shown.length} rows of the file have a web address in a text that messages show, such as ${first.name}: ${JSON.stringify(first.text.slice(0, MOST_SHOWN).toWellFormed())}.`;
+  const sentence = `${shown.length} rows of the file have ${contactIn(first.text)} in a text that messages show, such as ${first.name}: ${JSON.stringify(first.text.slice(0, MOST_SHOWN).toWellFormed())}.`;
   ask?.({ sentences: () => [sentence] });
 }
 

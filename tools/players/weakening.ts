@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Context } from "#runtime/operation/context.ts";
 import { PLACES } from "#tools/people/places.ts";
-import { SHOWN_TEXTS, showsWebAddress } from "#tools/people/shown-texts.ts";
+import { contactIn, SHOWN_TEXTS } from "#tools/people/shown-texts.ts";
 import { playerWords } from "#tools/people/words.ts";
 import type { PlayerValues } from "./player.ts";
 
@@ -19,7 +19,7 @@ const MOST_UNASKED = 25;
 /** Asks about a change that lifts a bar on messages to a player, or that puts unapproved words before one. */
 export async function askAboutWeakening(context: Context, changing: Changing): Promise<void> {
   if (!context.ask) return;
-  const about = [leavesHold, comesOfAge, movesMessages, movesHours, putsLinks];
+  const about = [leavesHold, comesOfAge, movesMessages, movesHours, putsContacts];
   const words = [
     ...about.flatMap((one) => one(changing, context)),
     ...(await leavesListed(changing, context)),
@@ -30,13 +30,10 @@ export async function askAboutWeakening(context: Context, changing: Changing): P
   context.ask({ sentences: () => words.map((word) => word(player)) });
 }
 
-/** Asks about a new player whose texts show a web address. */
+/** Asks about a new player whose texts show a web address or a phone number. */
 export function askAboutNewTexts({ ask }: Context, values: PlayerValues): void {
-  const shown = textsOf(values).filter(([, text]) => showsWebAddress(text));
-  if (shown.length === 0) return;
-  ask?.({
-    sentences: () => shown.map(([name, text]) => addressWords(name, "the new player", text)),
-  });
+  const words = contactWords(textsOf(values));
+  if (words.length > 0) ask?.({ sentences: () => words.map((word) => word("the new player")) });
 }
 
 type Sentence = (player: string) => string;
@@ -119,18 +116,18 @@ function movesHours({ current, values }: Changing): Sentence[] {
   });
 }
 
-function putsLinks(changing: Changing): Sentence[] {
-  return changedTexts(changing)
-    .filter(([, text]) => showsWebAddress(text))
-    .map(
-      ([name, text]) =>
-        (player) =>
-          addressWords(name, player, text),
-    );
+function putsContacts(changing: Changing): Sentence[] {
+  return contactWords(changedTexts(changing));
 }
 
-function addressWords(name: string, player: string, text: unknown): string {
-  return `Messages that show ${name} show ${player} a web address: ${JSON.stringify(text)}.`;
+function contactWords(texts: [name: string, text: unknown][]): Sentence[] {
+  return texts.flatMap(([name, text]) => {
+    const contact = contactIn(text);
+    if (!contact) return [];
+    return [
+      (player: string) => `Messages that show ${name} show ${player} ${contact}: ${JSON.stringify(text)}.`,
+    ];
+  });
 }
 
 /** One text after another, an agent could rewrite a whole campaign that was approved. */

@@ -169,7 +169,8 @@ test.for([deep(8), many(100), list(1000)])("a query as large as allowed is answe
 
 // The query, the key that is blamed, and a word of why.
 const refused: [string, string, RegExp][] = [
-  ["shoe.eq=1", "shoe.eq", /unknown column "shoe"/],
+  ["shoe.eq=1", "shoe.eq", /^unknown column "shoe"; there are id, .*\btier\b/],
+  ["tierr.eq=1", "tierr.eq", /^unknown column "tierr"; did you mean tier\?$/],
   ["shoe=eq.1", "shoe", /unknown column "shoe"/],
   ["=1", "", /unknown column/],
   ...["__proto__", "constructor", "toString", "hasOwnProperty"].flatMap(

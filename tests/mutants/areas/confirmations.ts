@@ -85,9 +85,12 @@ export const confirmations: Area = {
     "tools/players/weakening.ts": [
       ["if (others.count < MOST_UNASKED) return [];", "return [];"],
       ["and entity_id <> ${changing.current.id} and", "and"],
-      [".filter(([, text]) => showsWebAddress(text))\n    .map(", ".filter(() => false)\n    .map("],
+      ["if (!contact) return [];", "return [];"],
     ],
-    "tools/people/shown-texts.ts": [['.normalize("NFKC")', ""]],
+    "tools/people/shown-texts.ts": [
+      ['.normalize("NFKC")', ""],
+      ['PHONE.test(text) ? "a phone number" : null', "null"],
+    ],
     "tools/journeys/publishing/entry-segments.ts": [
       [
         "if (!(await standsOn(sql, property.id, segment, ids))) continue;",

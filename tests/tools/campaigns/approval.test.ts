@@ -197,6 +197,39 @@ describe("a confirmation", () => {
     }
   });
 
+  test.each([
+    ["{{ player.tier | replace: 'Silver', 'Bring $500' }}", "Bring $500"],
+    ['{{ "now" | date: "%m" | replace: "12", "Bring a \\"friend\\" along" }}', 'Bring a \\"friend\\" along'],
+    ["{{ 'it\\\\' | append: 'evil' | slice: 0, 2 }}", "evil"],
+    [
+      '{% assign words = "Bring it all" %}{{ first_name | truncate: 0, words | slice: 0, 0 }}',
+      "Bring it all",
+    ],
+  ])("shows the words that a tag has for others: %s", async (tag, words) => {
+    const { id } = await approved();
+    const { data } = await agent("update_campaign", { id, body_html: `<p>Don't wait.</p>${tag}` });
+    expect(data.message).toMatch(/Words in its tags, which other players or another day may show: ".+"\.\n/);
+    expect(data.message).toContain(JSON.stringify(words));
+    expect(data.message).not.toContain("It has conditions");
+  });
+
+  test("says that captured words may be shown to others", async () => {
+    const { id } = await approved();
+    const body_html =
+      "{% capture words %}Bring it all{% endcapture %}<p>{{ tier | replace: 'Silver', words }}</p>";
+    const { data } = await agent("update_campaign", { id, body_html });
+    expect(data.message).toContain("It has conditions");
+  });
+
+  test("does not repeat words that the shown message has, nor forms of dates", async () => {
+    const { id } = await approved();
+    const body_html =
+      "<p>{{ 'now' | date: '%B %d' }} {{ player.custom | default: 'x' | slice: 0, 0 }}{{ 'Dinner' }}</p>";
+    const { data } = await agent("update_campaign", { id, body_html });
+    expect(data.message).toContain("Dinner");
+    expect(data.message).toContain('another day may show: "now".');
+  });
+
   test("says how much of a long message it leaves out", async () => {
     const { shown } = await approved({
       template_id: null,
@@ -267,6 +300,22 @@ describe("a confirmation", () => {
     expect(data.message).toContain('One message of them: "Approved subject"');
     expect(data.message).toMatch(/Its text: ".*Approved/);
     expect(data.message).not.toContain("without HTML");
+  });
+
+  test("of a test message shows the variant that goes, and no other", async () => {
+    const variants = [
+      { id: "a", subject: "Hungry?" },
+      { id: "b", subject: "Thirsty?" },
+    ];
+    const { id } = await approved({ ab_test: { variants, metric: "open" } });
+    const playerId = await scenario.player({ email: "tess@example.com" });
+    for (const [variantId, subject] of [
+      ["a", "Hungry?"],
+      ["b", "Thirsty?"],
+    ]) {
+      const { data } = await agent("send_test_message", { campaignId: id, variantId, playerId });
+      expect(String(data.message).match(/Hungry\?|Thirsty\?/g), JSON.stringify(data)).toEqual([subject]);
+    }
   });
 });
 

@@ -198,6 +198,26 @@ describe("an operation that cannot be taken back", () => {
   });
 });
 
+test("call_tool says where a token belongs that stands beside the arguments", async () => {
+  const id = await player();
+  const confirm_token = await previewOf("delete_player", { id });
+  const through = async (given: Asked) => {
+    const params = { name: "call_tool", arguments: { name: "delete_player", ...given } };
+    const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params };
+    const headers = { Accept: "application/json, text/event-stream" };
+    return (await service.post("/api/mcp", message, headers)).body.result;
+  };
+  const { isError, structuredContent: data } = await through({ arguments: { id }, confirm_token });
+  expect([isError, data.details]).toEqual([
+    true,
+    [{ field: "arguments.confirm_token", message: "stands beside the arguments, and belongs inside" }],
+  ]);
+  expect(data.suggestion).not.toContain("without confirm_token");
+  const done = await through({ arguments: { id, confirm_token } });
+  expect(done.isError, JSON.stringify(done)).toBeFalsy();
+  expect((await service.get(`/api/players/${id}`)).status).toBe(404);
+});
+
 describe("a token", () => {
   const refusal = async (name: string, input: Asked, key?: string) => {
     const { isError, data } = await tool(name, input, key);

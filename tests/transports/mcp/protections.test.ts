@@ -52,7 +52,9 @@ const vendor = () => make("create_message_provider", { channel: "email", kind: "
 const draft = () => scenario.campaign({ name: unique() });
 
 /** Calls that weaken a protection, each with words that the person must read. */
-const WEAKENING: [string, () => Promise<[string, Fields]>, RegExp][] = [
+type Protection = [name: string, call: () => Promise<[string, Fields]>, words: RegExp];
+
+const WEAKENING: Protection[] = [
   [
     "a cap that is switched off",
     async () => ["update_frequency_rule", { id: await weeklyCap(), is_active: false }],
@@ -204,6 +206,27 @@ const WEAKENING: [string, () => Promise<[string, Fields]>, RegExp][] = [
     "a name that is a link",
     async () => ["update_player", { id: await agreed(), first_name: "You won! See evil.example/now" }],
     /Messages that show first_name show the player "[0-9a-f]{8}" a web address/,
+  ],
+  ...[
+    "Call (702) 555-0199 now",
+    "+1 702 555 0199",
+    "Claim at 7025550199",
+    "702.555.0199",
+    "Call ７０２ ５５５ ０１９９",
+  ].map(
+    (first_name): Protection => [
+      `a name with a phone number, ${first_name}`,
+      async () => ["update_player", { id: await agreed(), first_name }],
+      /Messages that show first_name show the player "[0-9a-f]{8}" a phone number: ".*"/,
+    ],
+  ),
+  [
+    "a file with a phone number for a name",
+    async () => [
+      "create_import_job",
+      { rows: [{ player_id: unique(), last_name: "Claim it: 702-555-0199" }] },
+    ],
+    /1 rows of the file have a phone number in a text that messages show, such as last_name: "Claim it: 702-555-0199"/,
   ],
   [
     "a player who leaves a hold",

@@ -11,6 +11,7 @@ import { type Preflight, preflight } from "#tools/campaigns/preflight/preflight.
 import { checkReadiness, madeUp } from "#tools/campaigns/preflight/readiness.ts";
 import { fieldsOf } from "#tools/campaigns/preflight/sample.ts";
 import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
+import { otherWords } from "./other-words.ts";
 
 const MOST_FAULT = 200;
 
@@ -108,18 +109,14 @@ export async function examplesOf(context: Context, campaign: Campaign): Promise<
   const words = (campaign.ab_test ? shown : shown.slice(0, 1)).flatMap(({ variant_id, ...parts }, index) =>
     messageWords(parts, `One message of ${index === 0 ? "them" : `the variant ${variant_id}`}${unfilled}`),
   );
-  return CONDITION.test(JSON.stringify(sources)) ? [...words, CONDITIONS] : words;
+  return [...words, ...otherWords(sources, words)];
 }
-
-const CONDITIONS = "It has conditions ({% if %}): other players may read other words.";
-/** In JSON, which writes a break as two characters. A loop leaves its words out where a player has none of its items. */
-const CONDITION = /\{%-?(?:\s|\\+(?:[nrtf]|u000b))*(?:if|unless|case|for|tablerow|liquid)\b/;
 
 /** The message before it is filled, of each variant. */
 async function sourcesOf(context: Context, campaign: Campaign) {
   const { ab_test } = campaign;
   const forms = ab_test ? ab_test.variants.map((variant) => withVariant(campaign, variant)) : [campaign];
-  const sources: (MessageParts & { preheader: string | null; variant_id: string | null })[] = [];
+  const sources: (MessageParts & { script: object | null; variant_id: string | null })[] = [];
   for (const [index, form] of forms.entries()) {
     const { subject, preheader, body_html, body_mjml, body_text, voice_script, inbox } = form;
     const { template } = await templateOf(context, form);
@@ -131,6 +128,7 @@ async function sourcesOf(context: Context, campaign: Campaign) {
       html: isOwn ? (body_html ?? body_mjml) : (template?.html ?? template?.mjml),
       text: script ? JSON.stringify(script) : isOwn ? body_text : template?.text,
       inbox,
+      script: script ?? null,
       variant_id: ab_test?.variants[index]?.id ?? null,
     });
   }

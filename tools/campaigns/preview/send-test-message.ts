@@ -9,11 +9,11 @@ import { notReady } from "#tools/campaigns/preflight/readiness.ts";
 import sendTest from "./send-test.job.ts";
 import {
   assertAllowed,
+  asTested,
   recipientOf,
   shownAddress,
   testContent,
   testedVariant,
-  toEverybody,
 } from "./test-send.ts";
 
 export default tool({
@@ -66,7 +66,7 @@ export default tool({
       state: JSON.stringify([campaignId, content, masked, variant]),
       sentences: async () => [
         `One test of the campaign ${JSON.stringify(campaign.name)} goes to ${masked} now, ${recipient.staff ? "a user of the property" : "a player"}.`,
-        ...(await examplesOf(context, toEverybody(campaign))),
+        ...(await examplesOf(context, asTested(campaign, variant))),
       ],
       // Its price is that of one message.
       reach: { players: () => 1, cost: () => 0 },

@@ -4,6 +4,7 @@ import { Fault, type FaultDetail, invalid, one } from "#runtime/faults.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import type { Content, Recipient } from "#tools/campaigns/content/content.ts";
+import { withVariant } from "#tools/campaigns/content/variants.ts";
 import { LEAD_SECONDS } from "#tools/campaigns/delivery/claim.ts";
 import { compileContent } from "#tools/campaigns/preflight/readiness.ts";
 import { verdictsOn } from "#tools/compliance/verdicts.ts";
@@ -42,6 +43,12 @@ export async function testContent(context: Context, campaign: Campaign): Promise
 /** The campaign with an audience: a test needs none of its own. */
 export function toEverybody(campaign: Campaign): Campaign {
   return { ...campaign, audience: "all", segment_id: null, conditions: null };
+}
+
+/** The campaign as the test of one variant sends it. */
+export function asTested(campaign: Campaign, tested: string | null): Campaign {
+  const variant = campaign.ab_test?.variants.find(({ id }) => id === tested);
+  return toEverybody(variant ? { ...withVariant(campaign, variant), ab_test: null } : campaign);
 }
 
 /** The variant of a test: the requested one, else the first; null without variants. */

@@ -7,6 +7,10 @@ export const MOST_TOKENS = 20_000;
 /** Tokens of a result that are reserved for its sentences. */
 const FOR_SENTENCES = 1_200;
 const SENTENCE_CHARACTERS = 500;
+/** Tokens of the words by which a person decides: an answer has them as text and as `message`. */
+const FOR_QUESTION = 8_000;
+/** A quoted text in them keeps as many characters. */
+const SHORTEST_QUOTE = 40;
 export const MOST_STRUCTURED = MOST_TOKENS - FOR_SENTENCES;
 const SHOWN_CUTS = 20;
 
@@ -37,7 +41,7 @@ export function sizeOf(structured: object): number {
   return tokensAtMost(JSON.stringify(structured));
 }
 
-const fits = (structured: object) => sizeOf(structured) <= MOST_STRUCTURED;
+const fits = (structured: object, most = MOST_STRUCTURED) => sizeOf(structured) <= most;
 
 /**
  * Fits any result into the token limit: a finished change is never refused for the length of its answer. `shortened`
@@ -47,8 +51,42 @@ export function fittedResult<R extends Partial<CallToolResult>>(result: R, opera
   const { structuredContent, content = [] } = result;
   const structured = structuredContent as Record<string, unknown> | undefined;
   if (!structured || (fits(structured) && content.every(isShort))) return result;
-  const made = shorten(structured, wholeOf(structured, operation));
+  const whole = wholeOf(structured, operation);
+  if (typeof structured.confirm_token === "string" && typeof structured.message === "string") {
+    return { ...result, ...fittedQuestion({ ...structured, message: structured.message }, content, whole) };
+  }
+  const made = shorten(structured, whole);
   return { ...result, structuredContent: made, content: content.map((part) => shortSentences(part, made)) };
+}
+
+/** Nobody may agree to words of which a fact is cut off, so the record beside them is cut before they are. */
+function fittedQuestion(
+  { message, ...record }: { message: string; [name: string]: unknown },
+  content: Part[],
+  whole: string,
+) {
+  const told = { message: shortQuotes(message) };
+  const parts = content.map((part) =>
+    part.type === "text" ? { ...part, text: shortQuotes(part.text) } : part,
+  );
+  const made = shorten(record, whole, MOST_TOKENS - sizeOf(told) - sizeOf(parts));
+  return { structuredContent: { ...made, ...told }, content: parts.map((part) => noted(part, made)) };
+}
+
+/** The words with as much of each quoted text as fits. Every line stays, with all that is ours. */
+function shortQuotes(words: string): string {
+  let made = words;
+  for (let most = 1_000; tokensAtMost(made) > FOR_QUESTION && most >= SHORTEST_QUOTE; most /= 2) {
+    made = words.replace(QUOTED, (text) => (text.length > most ? `${startOfQuote(text, most)}…"` : text));
+  }
+  return made;
+}
+
+const QUOTED = /"(?:[^"\\]|\\.)*"/g;
+
+/** Not the half of an escape. */
+function startOfQuote(text: string, most: number): string {
+  return startOfText(text, most).replace(/\\(?:u[0-9a-f]{0,3})?$/i, "");
 }
 
 type Part = CallToolResult["content"][number];
@@ -60,8 +98,13 @@ function isShort(part: Part): boolean {
 function shortSentences(part: Part, { shortened }: Record<string, unknown>): Part {
   if (part.type !== "text") return part;
   const text = isShort(part) ? part.text : `${startOfText(part.text, SENTENCE_CHARACTERS)}…`;
-  if (shortened === undefined) return { ...part, text };
-  const [first, ...rest] = text.split("\n");
+  return noted({ ...part, text }, { shortened });
+}
+
+/** The sentences of a shortened answer say so. */
+function noted(part: Part, { shortened }: Record<string, unknown>): Part {
+  if (part.type !== "text" || shortened === undefined) return part;
+  const [first, ...rest] = part.text.split("\n");
   return { ...part, text: [`${first} It was shortened: see shortened.`, ...rest].join("\n") };
 }
 
@@ -80,9 +123,13 @@ function wholeOf(structured: Record<string, unknown>, operation?: Operation): st
 }
 
 /** Shortens the record only as far as needed; `shortened` lists the omitted parts, and how to read them. */
-export function shorten(structured: Record<string, unknown>, whole: string): Record<string, unknown> {
+export function shorten(
+  structured: Record<string, unknown>,
+  whole: string,
+  tokens = MOST_STRUCTURED,
+): Record<string, unknown> {
   let made = structured;
-  for (let most = LONGEST; most >= 1 && !fits(made); most = Math.floor(most / 2)) {
+  for (let most = LONGEST; most >= 1 && !fits(made, tokens); most = Math.floor(most / 2)) {
     const cuts: Cut[] = [];
     const cut = Object.entries(structured).map(([name, value]) => [
       name,

@@ -30,7 +30,7 @@ export function sentenceOf(operation: Operation, structured: Structured): string
   if (operation.name === "campaign_stats") return `${title}: ${statsPart(structured)}`;
   if (operation.name === "compliance_check") return `${title}: ${checkedPart(structured)}`;
   if (isRecord(structured.campaign) && "status" in structured.campaign)
-    return `${title}: ${campaignPart(structured.campaign)}`;
+    return `${title}: ${campaignPart(structured.campaign, operation)}`;
   const journey = journeyPart(operation, structured);
   if (journey !== null) return `${title}: ${journey}`;
   if (QUEUED.has(operation.name)) return `${title}: queued. It is not done yet.`;
@@ -115,7 +115,8 @@ const STATES: Readonly<Record<string, string>> = {
   scheduled: "the campaign is scheduled; nothing has been sent yet",
 };
 
-function campaignPart({ status }: Structured): string {
+function campaignPart({ id, status }: Structured, { effect }: Operation): string {
+  if (effect === "create") return `done; the new campaign ${id} is ${status}.`;
   return `${STATES[String(status)] ?? `the campaign is ${status}`}.`;
 }
 

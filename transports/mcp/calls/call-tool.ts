@@ -27,7 +27,7 @@ import { waitingResult } from "#transports/mcp/answers/waiting.ts";
 import { hasColumns, withColumns } from "#transports/mcp/listing/columns.ts";
 import { notOffered } from "#transports/mcp/listing/not-offered.ts";
 import { FORMATS } from "#transports/mcp/listing/schemas.ts";
-import { CallInput, type OfferedTool, SearchInput } from "#transports/mcp/listing/tools.ts";
+import { CallInput, callFault, type OfferedTool, SearchInput } from "#transports/mcp/listing/tools.ts";
 import type { Machine, Surface } from "#transports/mcp/listing/visible-tools.ts";
 import { doConfirmed, withToken } from "./confirm.ts";
 
@@ -62,7 +62,8 @@ export async function callTool(
     return searchTools(surface, call, toolCall.input);
   if (surface.searchable && toolCall.name === "call_tool") {
     const parsed = CallInput.safeParse(toolCall.input);
-    if (!parsed.success) return errorResult(failureOf(inputFault(parsed.error)), call.requestId, surface);
+    if (!parsed.success)
+      return errorResult(failureOf(callFault(parsed.error, toolCall.input)), call.requestId, surface);
     const { name, arguments: input } = parsed.data;
     const result = await runNamed(machine, surface, call, { ...toolCall, name, input });
     return fittedResult(result, machine.catalog.operations.get(name));

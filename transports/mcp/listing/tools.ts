@@ -1,5 +1,7 @@
 import { z } from "zod";
+import { type Fault, invalid } from "#runtime/faults.ts";
 import type { Effect } from "#runtime/operation/context.ts";
+import { inputFault } from "#runtime/operation/input.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { inputSchemaOf, type JsonSchema, type ObjectSchema, outputSchemaOf } from "./schemas.ts";
 
@@ -89,6 +91,15 @@ export const CallInput = z.strictObject({
     .default({})
     .describe("By the tool's input schema, from search_tools."),
 });
+
+/** The fault of call_tool's arguments. One of the tool, such as a confirm_token, belongs among that tool's. */
+export function callFault(error: z.ZodError, input: Record<string, unknown>): Fault {
+  const beside = Object.keys(input).find(
+    (key) => !(key in CallInput.shape) && typeof input[key] !== "object",
+  );
+  if (beside === undefined) return inputFault(error);
+  return invalid(`arguments.${beside}`, "stands beside the arguments, and belongs inside");
+}
 
 export const SEARCH_TOOLS: ToolText = {
   name: "search_tools",

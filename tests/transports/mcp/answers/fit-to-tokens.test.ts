@@ -178,6 +178,44 @@ describe("a result that is no list", () => {
     expect(body).not.toHaveProperty("shortened");
   });
 
+  test.each([
+    ["one long mail", {}],
+    [
+      "ten long subjects, in letters of many tokens",
+      {
+        ab_test: {
+          variants: Array.from({ length: 10 }, (_, at) => ({
+            id: `v${at}`,
+            subject: `${at}${"贵宾".repeat(240)}`,
+          })),
+          metric: "open",
+        },
+      },
+    ],
+  ])("tells a person all facts before they agree to %s", async (_, fields) => {
+    const campaignId = await scenario.campaign({ body_html: MAIL, holdout_percent: 10, ...fields });
+    const { data, text, tokens } = await call("send_campaign", { campaignId });
+    expect(tokens).toBeLessThanOrEqual(20_000);
+    for (const words of [text, String(data.message)]) {
+      for (const fact of [
+        "Send a campaign now: not done yet.",
+        /One message of them: ".+"/,
+        /Its text: ".*Dear/,
+        /It would reach \d+ of \d+ players/,
+        /Provider: .+/,
+        `send_campaign {"campaignId":"${campaignId}"}`,
+        `confirm_token = ${data.confirm_token}`,
+      ]) {
+        expect(words).toMatch(fact);
+      }
+    }
+    const { ab_test } = fields as { ab_test?: { variants: { id: string }[] } };
+    for (const { id } of ab_test?.variants.slice(1) ?? []) expect(text).toContain(`the variant ${id}: "`);
+    expect(text).toContain("see shortened");
+    const sent = await call("send_campaign", { campaignId, confirm_token: data.confirm_token });
+    expect(sent.isError, sent.text).toBe(false);
+  });
+
   test("says that it was done, however long its answer is", async () => {
     const { data, isError, tokens } = await call("create_template", {
       name: "Long",

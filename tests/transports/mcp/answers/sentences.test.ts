@@ -42,6 +42,8 @@ test("a campaign's preflight, sending and figures are sentences with their numbe
     { name: "News", channel: "email", subject: "Hi", body_text: "Hello", audience: "all" },
     tenant.id,
   );
+  const copy = await ask("duplicate_campaign", { campaignId: campaign.id });
+  expect(copy.texts[0]).toContain(`done; the new campaign ${copy.data.campaign.id} is draft.`);
   const { texts, data } = await ask("preflight_campaign", { campaignId: campaign.id });
   expect(texts[0]).toContain(`It would reach ${data.allowed} of ${data.audience} players; blocked: `);
   await call("send_campaign", { campaignId: campaign.id, propertyId: tenant.id }, tenant.id);
