@@ -66,7 +66,9 @@ export default tool({
     if (given && input.consentLevel !== "implied" && input.consentSource) {
       await liftWishes(context, player_id, channel, occurred_at);
     }
-    if (!given) await endWithout(context, [player_id], [channel]);
+    // A refusal that was recorded late, from before a consent, takes nobody out.
+    if (!given && (await standingRefusal(context, player_id, channel, undefined))?.isWord)
+      await endWithout(context, [player_id], [channel]);
     announceAnswer(context, row!);
     context.audit({ entity: "consent_records", entityId: id });
     return { success: true as const, consent_id: id };

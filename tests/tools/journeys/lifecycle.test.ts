@@ -330,6 +330,22 @@ describe("messages", () => {
     expect(await clock.verify(journey)).toMatchObject({ ok: true });
   });
 
+  test("stay for players whose refusal is older than their consent, or of another channel", async () => {
+    const { scenario } = clock;
+    const [ana, ben] = await crowd(2);
+    const journey = await clock.published(chain([message("hello"), end]));
+    const refusal = { propertyId: scenario.id, consentGiven: false };
+    await scenario.call("consent_record", { ...refusal, playerId: ben, channel: "email" });
+    await clock.enroll(journey, [ana!, ben!]);
+    await scenario.call("consent_record", {
+      ...{ ...refusal, playerId: ana, channel: "email" },
+      occurredAt: "2020-01-01T00:00:00Z",
+    });
+    // Ben has refused emails before he came in, and a text now.
+    await scenario.call("consent_record", { ...refusal, playerId: ben, channel: "sms" });
+    expect((await states(journey)).map(({ status }) => status)).toEqual(["active", "active"]);
+  });
+
   test("expire by their own age, not by the journey's", async () => {
     const { scenario } = clock;
     const [ana, ben] = await crowd(2);
