@@ -6,7 +6,7 @@ export default tool({
   name: "list_sms_keywords_in_force",
   title: "List the keywords in force",
   description:
-    "Lists every keyword that the property's inbound texts are compared with: the keywords by law (protected), the other defaults, and the property's own from sms_keywords.",
+    "Lists every keyword that the property's inbound texts are compared with, in groups of one meaning: the keywords by law (protected), the other defaults, and the property's own from sms_keywords.",
   scope: "read",
   effect: "read",
   property: "propertyId",
@@ -14,7 +14,7 @@ export default tool({
   output: z.object({
     keywords: z.array(
       z.object({
-        text: z.string(),
+        texts: z.array(z.string()),
         action: z.enum(KEYWORD_ACTIONS),
         match: z.enum(KEYWORD_MATCHES),
         language: z.string().nullable(),
@@ -23,5 +23,13 @@ export default tool({
     ),
   }),
   faults: [],
-  handler: async (context) => ({ keywords: [...(await keywordsOf(context))] }),
+  // In groups: one record a keyword is longer than an answer over MCP may be.
+  async handler(context) {
+    const groups = Map.groupBy(await keywordsOf(context), ({ text: _, ...group }) => JSON.stringify(group));
+    const keywords = [...groups.values()].map((alike) => {
+      const { text: _, ...group } = alike[0]!;
+      return { texts: alike.map(({ text }) => text), ...group };
+    });
+    return { keywords };
+  },
 });
