@@ -346,6 +346,18 @@ describe("messages", () => {
     expect((await states(journey)).map(({ status }) => status)).toEqual(["active", "active"]);
   });
 
+  test("have no duplicate any more whose kept record has refused their channel", async () => {
+    const { scenario } = clock;
+    const [ana, ben] = await crowd(2);
+    const journey = await clock.published(chain([message("hello"), end]));
+    const other = await clock.published(chain([delay("rest", 1), end]), { name: "Rest" });
+    await scenario.call("consent_revoke", { propertyId: scenario.id, playerId: ana, channel: "email" });
+    for (const one of [journey, other]) await clock.enroll(one, [ben!]);
+    await scenario.call("merge_players", { propertyId: scenario.id, playerId: ana, duplicateId: ben });
+    expect((await states(journey)).map(({ status }) => status)).toEqual(["consent_revoked"]);
+    expect((await states(other)).map(({ status }) => status)).toEqual(["active"]);
+  });
+
   test("expire by their own age, not by the journey's", async () => {
     const { scenario } = clock;
     const [ana, ben] = await crowd(2);
