@@ -95,8 +95,12 @@ async function refuseUsed({ sql, property }: Context, { key }: Definition, refus
         and status in (${literals(LIVE_CAMPAIGNS)})
         and position(${named} in conditions::text) > 0 limit 1) as campaign,
       (select j.name from journeys j
-          join journey_versions v on v.property_id = ${property.id} and v.journey_id = j.id and v.version = j.current_version
+          join journey_versions v on v.property_id = ${property.id} and v.journey_id = j.id
         where j.property_id = ${property.id} and j.deleted_at is null and j.status in ('active', 'paused')
+          and (v.version = j.current_version or exists (
+            select from journey_enrollments e
+            where e.property_id = ${property.id} and e.journey_id = j.id and e.version = v.version
+              and e.status = 'active'))
           and (position(${named} in concat(v.definition, v.goal, v.exit_conditions)) > 0
             or v.definition @? ${`$.nodes[*].config.custom.${key}`}::jsonpath)
         limit 1) as journey`;

@@ -63,8 +63,8 @@ export function endFor(tenant: Tenant, playerIds: readonly string[], reason: Exi
 }
 
 /**
- * Ends the journeys of these players whose messages all go by channels on which they get none any more: these, and those
- * that each of them has refused before.
+ * Ends the journeys of these players whose messages go by these channels, on which they get none any more, and by no
+ * others than those that each of them has refused before.
  */
 export function endWithout(
   tenant: Tenant,
@@ -75,7 +75,7 @@ export function endWithout(
     select from journey_versions v
       join players p on p.property_id = ${tenant.property.id} and p.id = d.player_id
     where v.property_id = ${tenant.property.id} and v.journey_id = d.journey_id and v.version = d.version
-      and v.channels <> '{}' and v.channels <@ (${[...channels]}::text[]
+      and v.channels && ${[...channels]}::text[] and v.channels <@ (${[...channels]}::text[]
         || array(select key from jsonb_each_text(p.consents) where value = 'false')))`;
   return endEnrollments(tenant, only, "consent_revoked");
 }

@@ -53,6 +53,14 @@ export async function mergeConsents(
   return { refused: channels, granted: granted.map(({ channel }) => channel) };
 }
 
+/** The channels that a player has refused. */
+export async function refusedBy({ sql, property }: Context, playerId: string): Promise<string[]> {
+  const channels = await sql<{ channel: string }[]>`
+    select c.key as channel from players p, jsonb_each_text(p.consents) c
+    where p.property_id = ${property.id} and p.id = ${playerId} and c.value = 'false'`;
+  return channels.map(({ channel }) => channel);
+}
+
 async function grant(context: Context, keptId: string, word: Word): Promise<void> {
   const [row] = await record(context, {
     playerIds: [keptId],

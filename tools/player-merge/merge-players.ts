@@ -7,11 +7,11 @@ import { CHANNELS } from "#tools/compliance/channels.ts";
 import { barLeftAddresses } from "#tools/compliance/left-addresses.ts";
 import { suppressAddressesOf } from "#tools/compliance/self-exclusion.ts";
 import { stopSends } from "#tools/compliance/sends-under-way.ts";
-import { endFor } from "#tools/enrollments/end.ts";
+import { endFor, endWithout } from "#tools/enrollments/end.ts";
 import { lockImports, lockPlayerWrites } from "#tools/people/locks.ts";
 import { playerWords } from "#tools/people/words.ts";
 import { BARRED_STATUSES, isStatus } from "#tools/statuses/players.ts";
-import { mergeConsents } from "./consents.ts";
+import { mergeConsents, refusedBy } from "./consents.ts";
 import { moveRecords } from "./move-records.ts";
 import { mergeValues } from "./values.ts";
 
@@ -57,6 +57,7 @@ export default tool({
     await lockPlayerWrites(context);
     await barLeftAddresses(context, [{ id: duplicateId, email: true, phone: true }]);
     const values = await mergeValues(context, playerId, duplicateId);
+    await endWithout(context, [duplicateId], await refusedBy(context, playerId));
     const moved = await moveRecords(context, playerId, duplicateId);
     const consents = await mergeConsents(context, playerId, duplicateId);
     const { status } = values;

@@ -57,11 +57,11 @@ export default tool({
   },
 });
 
-/** People share browsers: who looks at their page in one has not agreed to notifications there. */
+/** People share browsers: a look at one's page in the browser of another is no agreement to notifications there. */
 async function refuseOthers({ sql, property }: Context, playerId: string, endpoint: string): Promise<void> {
   const others = await sql`
-    select from push_subscriptions where property_id = ${property.id} and endpoint = ${endpoint}
-      and player_id <> ${playerId} and disabled_at is null`;
+    select from push_subscriptions
+    where property_id = ${property.id} and endpoint = ${endpoint} and player_id <> ${playerId}`;
   if (others.length > 0)
     throw new Fault("conflict", { message: "Another player has subscribed this browser." });
 }

@@ -334,6 +334,19 @@ describe("stock", () => {
     expect(await place.verify(other.play_id)).toMatchObject({ valid: true });
   });
 
+  test.each([2, 4])("of a day stays with %i left where a play of the day before comes late", async (left) => {
+    const game = await place.game([{ label: "Ten", value: 10, daily_limit: 5 }]);
+    await place.query(
+      (sql) => sql`
+        update game_prizes set won_on = (now() at time zone 'UTC')::date + 2, won_today = ${5 - left}
+        where property_id = ${place.id} and game_id = ${game}`,
+    );
+    const outcomes = [];
+    for (let n = 0; n < left + 2; n += 1)
+      outcomes.push((await place.play(game, await place.player())).outcome);
+    expect(outcomes.filter((outcome) => outcome === "win")).toHaveLength(left);
+  });
+
   test("of a player and of a day is not exceeded by a race", async () => {
     const ids = await Promise.all(Array.from({ length: 20 }, () => place.player()));
     const game = await place.game([{ label: "Ten", value: 10, daily_limit: 3, per_player_limit: 1 }]);

@@ -330,6 +330,34 @@ describe("messages", () => {
     expect(await clock.verify(journey)).toMatchObject({ ok: true });
   });
 
+  test("stay for players whose refusal is older than their consent, or of another channel", async () => {
+    const { scenario } = clock;
+    const [ana, ben] = await crowd(2);
+    const journey = await clock.published(chain([message("hello"), end]));
+    const refusal = { propertyId: scenario.id, consentGiven: false };
+    await scenario.call("consent_record", { ...refusal, playerId: ben, channel: "email" });
+    await clock.enroll(journey, [ana!, ben!]);
+    await scenario.call("consent_record", {
+      ...{ ...refusal, playerId: ana, channel: "email" },
+      occurredAt: "2020-01-01T00:00:00Z",
+    });
+    // Ben has refused emails before he came in, and a text now.
+    await scenario.call("consent_record", { ...refusal, playerId: ben, channel: "sms" });
+    expect((await states(journey)).map(({ status }) => status)).toEqual(["active", "active"]);
+  });
+
+  test("have no duplicate any more whose kept record has refused their channel", async () => {
+    const { scenario } = clock;
+    const [ana, ben] = await crowd(2);
+    const journey = await clock.published(chain([message("hello"), end]));
+    const other = await clock.published(chain([delay("rest", 1), end]), { name: "Rest" });
+    await scenario.call("consent_revoke", { propertyId: scenario.id, playerId: ana, channel: "email" });
+    for (const one of [journey, other]) await clock.enroll(one, [ben!]);
+    await scenario.call("merge_players", { propertyId: scenario.id, playerId: ana, duplicateId: ben });
+    expect((await states(journey)).map(({ status }) => status)).toEqual(["consent_revoked"]);
+    expect((await states(other)).map(({ status }) => status)).toEqual(["active"]);
+  });
+
   test("expire by their own age, not by the journey's", async () => {
     const { scenario } = clock;
     const [ana, ben] = await crowd(2);

@@ -316,6 +316,28 @@ describe("actions", () => {
     expect((await clock.scenario.call("get_player", { id: ids[0] })).custom).toEqual({});
   });
 
+  test("keep their fields as long as somebody is in a version that gives them values", async () => {
+    const clock = await journeyClock(service);
+    const { id } = await clock.scenario.call("create_custom_field", { key: "stage", type: "text" });
+    const ids = await crowd(clock, [{}]);
+    const wait = {
+      id: "wait",
+      type: "delay",
+      config: { by: "duration", duration: { amount: 1, unit: "hours" } },
+    };
+    const change = { id: "change", type: "update_player", config: { custom: { stage: "second" } } };
+    const journey = await clock.published(chain([wait, change, end()]), { name: "Stages" });
+    await clock.enroll(journey, ids);
+    await clock.pass(1, journey);
+    await clock.scenario.call("update_journey", { id: journey, draft_definition: chain([wait, end()]) });
+    const about = { journeyId: journey, propertyId: clock.scenario.id };
+    await clock.scenario.call("publish_journey", { ...about, onPublish: "finish_old" });
+    const gone = () => clock.scenario.call("delete_custom_field", { id });
+    await expect(gone()).rejects.toThrow("the journey Stages uses it");
+    await clock.scenario.call("exit_players", { ...about, playerIds: ids });
+    await gone();
+  });
+
   test("put players on a static list, and refuse a dynamic one", async () => {
     const clock = await journeyClock(service);
     const ids = await crowd(clock, [{}, {}]);

@@ -148,6 +148,9 @@ test("a visit takes no browser over from another player: only the button does", 
   // Ann opens her page in the browser in which Bob has agreed.
   expect(await post(ann, shared, false)).toEqual({ status: 409, body: { code: "conflict" } });
   expect([await browsers(ann), await browsers(bob)]).toMatchObject([[{}], [{ disabled_at: null }]]);
+  // Nor when Bob has stopped his notifications there.
+  await scenario.call("unsubscribe_push", { playerId: bob });
+  expect((await post(ann, shared, false)).status).toBe(409);
   expect((await post(ann, shared)).status).toBe(200);
   expect([await browsers(ann), await browsers(bob)]).toMatchObject([[{}, {}], []]);
 });

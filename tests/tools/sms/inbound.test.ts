@@ -377,6 +377,8 @@ describe("a property's own keywords", () => {
     const { body } = await scenario.post("/api/functions/list-sms-keywords-in-force", about);
     const origins = new Set(body.keywords.map(({ origin }: { origin: string }) => origin));
     expect([...origins].sort()).toEqual(["default", "property", "protected"]);
+    const own = body.keywords.filter(({ origin }: { origin: string }) => origin === "property");
+    expect(own.map(({ text }: { text: string }) => text)).toContain("enough");
     expect((await scenario.post("/api/functions/read-sms-text", { ...about, text: "Enough!" })).body).toEqual(
       {
         action: "stop",

@@ -292,17 +292,23 @@ test.each([
 const WISHES = {
   en: `Never call me again|Quit calling me|I don't want any more calls|I asked you not to call me|Don't ever call here again
     |Get me off this list|Put me on your do-not-call list|No longer want your calls|I don't want you to call me|Delete my data
-    |Stop these calls`,
+    |Stop these calls|I don't want any calls|I don't want to be called|I do not wish to be contacted|Take my name off your list
+    |I don't want to hear from you|Don't bother me again|No texts, no calls|Forget my number|I do not want to get calls
+    |No further contact, please|Cease all calls`,
   es: `No vuelvan a llamar|No me vuelvan a llamar|Ya no me llamen|Ya no llamen|Quiero darme de baja|Sáquenme de la lista
     |Elimine mi número|Cancele|No molesten|No me moleste|Ya basta|Revoco mi consentimiento|No quiero que me llamen
-    |No quiero recibir más llamadas`,
+    |No quiero recibir más llamadas|No quiero llamadas|No quiero sus mensajes|No llamar|No me marque|No me hablen más
+    |No me contacten|Borrar mi número`,
   fr: `Arrête|N'appelez plus|Ne me rappelez plus|Ne me téléphonez plus|Ne me dérangez plus|Cessez de m'appeler|Ça suffit
     |Laissez-moi tranquille|Fichez-moi la paix|Enlevez-moi de la liste|Supprimez mon numéro|Désinscription|Plus d'appels
-    |Je retire mon consentement|Je ne souhaite plus être appelé|Ne plus recevoir ces appels`,
+    |Je retire mon consentement|Je ne souhaite plus être appelé|Ne plus recevoir ces appels
+    |Effacez mon numéro|Je ne veux pas être contacté|Pas d'appels|Ne m'écrivez plus|N'appelez pas|Ne m'appelez jamais`,
   de: `Halt|Schluss|Nicht mehr anrufen|Nie wieder anrufen|Rufen Sie mich nie wieder an|Ich will nicht mehr angerufen werden
     |Ich möchte keine Anrufe mehr|Bitte keine weiteren Anrufe|Löschen Sie meine Nummer|Nehmen Sie mich von der Liste
-    |Ich widerrufe meine Einwilligung|Unterlassen Sie das|Hört auf|Ich wünsche keine weiteren Anrufe`,
-  zh: `停|拒绝|不想再接到电话|我不想接电话|别打了|別打了|不要再打來了|别烦我|拉黑|把我删除|不想再接到此类电话`,
+    |Ich widerrufe meine Einwilligung|Unterlassen Sie das|Hört auf|Ich wünsche keine weiteren Anrufe
+    |Kein Interesse, bitte löschen|Nicht mehr kontaktieren|Ruft mich nicht an|Ich will keine SMS|Nicht stören`,
+  zh: `停|拒绝|不想再接到电话|我不想接电话|别打了|別打了|不要再打來了|别烦我|拉黑|把我删除|不想再接到此类电话
+    |请勿打扰|不要打擾我|别联系我|不要聯繫我|别发了|不要发短信`,
 };
 
 test.each(Object.entries(WISHES))("the wish for no more calls is understood in %s", async (_, said) => {
@@ -310,7 +316,8 @@ test.each(Object.entries(WISHES))("the wish for no more calls is understood in %
   expect(said.split(/\s*\|/).filter((words) => !isStop(words))).toEqual([]);
   // Harmless answers with a word of these wishes in them.
   const others = `No, thanks|I'd like you to call me again tomorrow|Can I withdraw my winnings?|Quiero que me llamen mañana
-    |Vous pouvez me rappeler|Das ist halt so|Rufen Sie mich wieder an|不要紧`;
+    |Vous pouvez me rappeler|Das ist halt so|Rufen Sie mich wieder an|不要紧
+    |Can I be called by my first name?|Any calls for me?|Bitte kontaktieren Sie mich|Puede llamar mañana|打扰一下|你怎么联系我`;
   expect(others.split(/\s*\|/).filter(isStop)).toEqual([]);
 });
 

@@ -414,7 +414,7 @@ test("a sentence of Chinese takes the time of its syllables, and a number that o
 test("a question who calls, and an answering machine, are understood in every language of the fixed sentences", () => {
   const questions = `Who am I talking to?|What company is this?|Is this a real person?|Are you human?|Is this a recording?
     |¿De parte de quién?|¿Con quién hablo?|¿Es un robot?|C'est qui?|C'est de la part de qui?|Qui est à l'appareil?
-    |Vous êtes un robot?|Wer ist dort?|Wer ist am Apparat?|哪位?|你是真人吗?|谁啊?`;
+    |Vous êtes un robot?|C'est un répondeur?|Wer ist dort?|Wer ist am Apparat?|哪位?|你是真人吗?|谁啊?`;
   const machines = `Record your message at the tone|The person you are trying to reach is not available
     |Your call has been forwarded to an automated voice messaging system|We can't take your call right now
     |El número que usted marcó no está disponible|Después del tono|Vous êtes bien sur le répondeur de Paul
@@ -424,4 +424,5 @@ test("a question who calls, and an answering machine, are understood in every la
     texts.split(/\s*\|/).filter((text) => !is(text));
   expect(notSo(questions, asksWho)).toEqual([]);
   expect(notSo(machines, isGreeting)).toEqual([]);
+  expect(questions.split(/\s*\|/).filter(isGreeting)).toEqual([]);
 });

@@ -134,6 +134,69 @@ test.runIf(browser)("<player-inbox> shows the archive, and days by the casino's 
   }
 });
 
+test.runIf(browser)("<player-inbox> asks for no token behind the player's own sign-out", async () => {
+  const home = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
+  const { page, close } = await openTab(browser!, { width: 360, height: 780, dark: false }, home);
+  try {
+    await page.clock.install();
+    // The stream of news ends, as it does behind a proxy that cuts long answers.
+    await page.route("**/player/inbox/badge", (route) =>
+      route.fulfill({ status: 200, body: "", headers: { "access-control-allow-origin": home } }),
+    );
+    const badge = page.waitForResponse("**/player/inbox/badge");
+    await page.goto(home);
+    await badge;
+    const inbox = page.locator("player-inbox");
+    await inbox.locator("button").first().waitFor();
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(request.url()));
+    await inbox.evaluate((one) => one.removeAttribute("token"));
+    await page.clock.runFor(20_000);
+    const last = `${service.baseUrl}/player-inbox.js`;
+    await page.evaluate((url) => fetch(url, { mode: "no-cors" }), last);
+    expect(asked).toEqual([last]);
+  } finally {
+    await close();
+  }
+});
+
+test.runIf(browser)("<player-inbox> shows the folder that was asked for last", async () => {
+  const propertyId = service.tenant.id;
+  const call = (name: string, input: object) => service.call(name, input, propertyId);
+  const home = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
+  const { id } = await call("create_player", { player_id: "quick", first_name: "Ida" });
+  await addMessage(id, "Im Postfach");
+  const { token } = await call("create_subject_token", { playerId: id, to: "inbox" });
+  const { page, close } = await openTab(browser!, { width: 360, height: 780, dark: false }, home);
+  try {
+    await page.goto(home);
+    const inbox = page.locator("player-inbox");
+    await inbox.evaluate((one, text) => one.setAttribute("token", text), token);
+    const pin = inbox.getByRole("button", { name: "Anheften" });
+    await pin.waitFor();
+    // The answer to the pin comes when the player looks at the archive.
+    let answer = () => {};
+    const looked = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    await page.route("**/player/inbox/mark", async (route) => {
+      await looked;
+      await route.continue();
+    });
+    await pin.click();
+    await inbox.getByRole("button", { name: "Archiviert", exact: true }).click();
+    const empty = inbox.getByText("Nichts archiviert");
+    await empty.waitFor();
+    const marked = page.waitForResponse("**/player/inbox/mark");
+    answer();
+    await (await marked).finished();
+    await page.evaluate("new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))");
+    expect(await inbox.locator("li").count()).toBe(0);
+  } finally {
+    await close();
+  }
+});
+
 async function addMessage(playerId: string, title: string, at = "2026-03-01T12:00:00Z"): Promise<void> {
   const propertyId = service.tenant.id;
   await service.database.db.asProperty(

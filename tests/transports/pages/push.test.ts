@@ -60,6 +60,8 @@ test("a real Firefox subscribes on the page, decrypts a campaign's message, and 
   await firefox.open(page);
   await firefox.allowNotifications(service.baseUrl);
   await expect.poll(() => firefox!.run(STATE)).toBe("off");
+  // A browser that has translated the page.
+  await firefox.run(`document.documentElement.lang = "ja"`);
   await firefox.run(`document.querySelector("form[data-turn=on] button").click()`);
   await expect.poll(() => firefox!.run(STATE)).toBe("on");
 

@@ -87,7 +87,7 @@ async function take(context: Context, prize: StoredPrize, draw: Draw): Promise<b
     inventory_remaining ?? Number.POSITIVE_INFINITY,
     daily_limit === null
       ? Number.POSITIVE_INFINITY
-      : daily_limit - (prize.won_on === day ? prize.won_today : 0),
+      : daily_limit - (prize.won_on !== null && prize.won_on >= day ? prize.won_today : 0),
   );
   if (left <= 0) return false;
   if (left === 1 || !context.writeLast) return takeNow(context, prize, draw);
@@ -102,6 +102,10 @@ interface Taken {
   day: string;
 }
 
+// A play of a day that has passed meanwhile counts in the newer one, whose count it must not begin anew.
+const newest = (day: string) => sql`greatest(won_on, ${day}::date)`;
+const wonToday = (day: string) => sql`case when won_on >= ${day}::date then won_today else 0 end`;
+
 /** Never takes the last one: the columns' checks refuse -1, and the calls run again. */
 function taken(all: Taken[]): Fragment[] {
   const wins = Map.groupBy(all, ({ prizeId, day }) => `${prizeId} ${day}`);
@@ -109,12 +113,12 @@ function taken(all: Taken[]): Fragment[] {
     const those = wins.get(key)!;
     const { propertyId, prizeId, day } = those[0]!;
     const amount = sql`${those.length}::int`;
-    const today = sql`case when won_on = ${day}::date then won_today else 0 end + ${amount}`;
+    const today = sql`${wonToday(day)} + ${amount}`;
     return sql`
       update game_prizes
       set inventory_remaining = case when inventory_remaining > ${amount} then inventory_remaining - ${amount}
           when inventory_total is not null then -1 end,
-        won_on = ${day}::date, won_today = case when daily_limit is null or ${today} < daily_limit then ${today} else -1 end
+        won_on = ${newest(day)}, won_today = case when daily_limit is null or ${today} < daily_limit then ${today} else -1 end
       where property_id = ${propertyId} and id = ${prizeId}`;
   });
 }
@@ -129,10 +133,10 @@ async function takeNow(
 ): Promise<boolean> {
   const [left] = await transaction<{ remaining: number | null }[]>`
     update game_prizes
-    set inventory_remaining = inventory_remaining - 1, won_on = ${day}::date,
-      won_today = case when won_on = ${day}::date then won_today + 1 else 1 end
+    set inventory_remaining = inventory_remaining - 1, won_on = ${newest(day)},
+      won_today = ${wonToday(day)} + 1
     where property_id = ${property.id} and id = ${id} and (inventory_total is null or inventory_remaining > 0)
-      and (daily_limit is null or won_on is distinct from ${day}::date or won_today < daily_limit)
+      and (daily_limit is null or ${wonToday(day)} < daily_limit)
     returning inventory_remaining as remaining`;
   if (left?.remaining === 0) emit("game.prize_depleted", { id, game_id, label, kind });
   return left !== undefined;

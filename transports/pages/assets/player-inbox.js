@@ -86,22 +86,24 @@ class PlayerInbox extends HTMLElement {
 
   async #request(path, options = {}) {
     const headers = { ...options.headers, authorization: `Bearer ${this.getAttribute("token")}` };
-    const src = this.getAttribute("src") ?? HOME;
-    const answer = await fetch(`${src}/player/inbox${path}`, {
-      ...options,
-      headers,
-      signal: this.#stop.signal,
-    });
+    const url = `${this.getAttribute("src") ?? HOME}/player/inbox${path}`;
+    const answer = await fetch(url, { ...options, headers, signal: this.#stop.signal });
     if (answer.status === 401) this.dispatchEvent(new CustomEvent("token-needed"));
     return answer;
   }
 
-  async #load() {
+  #load() {
     const headers = { "if-none-match": `"${this.#inbox.etag}"` };
-    const answer = await this.#request(`?folder=${this.#folder}&page=${this.#page}`, { headers }).catch(
-      () => null,
-    );
-    if (answer?.ok) this.#take(await answer.json());
+    return this.#update(`?folder=${this.#folder}&page=${this.#page}`, { headers });
+  }
+
+  async #update(path, options) {
+    const [folder, page] = [this.#folder, this.#page];
+    const answer = await this.#request(path, options).catch(() => null);
+    if (!answer?.ok) return;
+    const inbox = await answer.json().catch(() => null);
+    // Answers come in any order: that of a page which the player has left is over.
+    if (inbox && folder === this.#folder && page === this.#page) this.#take(inbox);
   }
 
   // EventSource sends no Authorization, and a token does not belong in an address.
@@ -118,7 +120,7 @@ class PlayerInbox extends HTMLElement {
         if (signal.aborted) return;
       }
       await new Promise((resolve) => setTimeout(resolve, 15_000));
-      await this.#load();
+      if (!signal.aborted) await this.#load();
     }
   }
 
@@ -133,14 +135,10 @@ class PlayerInbox extends HTMLElement {
     this.#show();
   }
 
-  async mark(ids, mark) {
-    const answer = await this.#request("/mark", {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ ids, mark, folder: this.#folder, page: this.#page }),
-      keepalive: true,
-    }).catch(() => null);
-    if (answer?.ok) this.#take(await answer.json());
+  mark(ids, mark) {
+    const headers = { "content-type": "application/json" };
+    const body = JSON.stringify({ ids, mark, folder: this.#folder, page: this.#page });
+    return this.#update("/mark", { method: "POST", headers, body, keepalive: true });
   }
 
   #watch(entries) {

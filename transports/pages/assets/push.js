@@ -1,6 +1,6 @@
 // The subscription of this browser. Without a script nobody can subscribe: the browser gives the keys to scripts alone.
 const box = document.querySelector("#push");
-const { key, worker, scope, on } = box.dataset;
+const { key, worker, scope, language, on } = box.dataset;
 let pressed = false;
 const say = (name) => {
   for (const part of box.querySelectorAll("[data-state]")) {
@@ -55,7 +55,8 @@ function post(subscription, agreed) {
   return fetch(location.pathname, {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ endpoint, ...keys, agreed, language: document.documentElement.lang }),
+    // Browsers that translate a page give the document another language.
+    body: JSON.stringify({ endpoint, ...keys, agreed, language }),
   });
 }
 

@@ -90,14 +90,14 @@ function pushPage(visit: PageVisit, state: PushState, notice?: string): Promise<
 
 /** Every state of the page. The script shows the one that holds for this browser. */
 function controls({ speech, property, here }: PageVisit, state: PushState): Html {
-  const { say } = speech;
+  const { say, language } = speech;
   // A worker's scope is the property's: two casinos of one service have subscriptions of their own.
   const scope = `/push/of/${property.id}/`;
   const on = state.consented && state.browsers > 0 ? html`data-on` : "";
   const part = (name: string, content: Html) =>
     html`<div data-state="${name}" tabindex="-1" hidden>${content}</div>`;
   const stopping = html`<form method="post" action="${here}/stop"><button class="quiet" type="submit">${say("push_stop")}</button></form>`;
-  return html`<div id="push" data-key="${state.public_key}" data-worker="${WORKER_PATH}" data-scope="${scope}" ${on}>${part(
+  return html`<div id="push" data-key="${state.public_key}" data-worker="${WORKER_PATH}" data-scope="${scope}" data-language="${language}" ${on}>${part(
     "off",
     html`<form data-turn="on"><p class="soft">${state.consent_text}</p><button type="submit">${say("push_start")}</button></form>`,
   )}${part("working", html`<p role="status">${say("push_working")}</p>`)}${part(
