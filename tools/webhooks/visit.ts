@@ -23,6 +23,8 @@ export interface Visit {
   outcomes: readonly AttemptOutcome[];
   /** Ids of the deliveries that this job has claimed and not recorded: they are not claimed again. */
   inFlight: readonly string[];
+  /** Ids of the events that this job has claimed, and whose requests have not begun. */
+  unsent: readonly string[];
   /** The receiver as a whole does not answer. */
   hangs: boolean;
   /** Leave due deliveries to another job. */
@@ -32,6 +34,8 @@ export interface Visit {
 export interface DeliveryBatch {
   endpoint: Endpoint;
   deliveries: Delivery[];
+  /** Ids of unsent events that an erasure has taken since they were claimed. */
+  erased: string[];
   /** False: this job starts no further request. */
   isOpen: boolean;
 }
@@ -53,12 +57,13 @@ const REST = { least: 5, most: 300, share: 0.25 };
  * same lock. So this visit sees the events of jobs that left because of the lease.
  */
 export async function visit(context: Context, visiting: Visit): Promise<DeliveryBatch | null> {
-  // Four statements in one round trip: waits for each would take longer than the requests of a batch.
-  const [endpoint, , unpacked, claimed] = await Promise.all([
+  // All in one round trip: waits for each would take longer than the requests of a batch.
+  const [endpoint, , unpacked, claimed, erased] = await Promise.all([
     lock(context, visiting),
     record(context, visiting),
     unpack(context, visiting),
     claim(context, visiting),
+    erasedOf(context, visiting),
   ]);
   if (!endpoint) return null;
   if (visiting.outcomes.length > 0) await recordHealth(context, visiting, endpoint);
@@ -66,7 +71,7 @@ export async function visit(context: Context, visiting: Visit): Promise<Delivery
   const due = await withEvents(context, claimed);
   const deliveries = isOpen && !endpoint.resting ? due : [];
   if (deliveries.length > 0 && !endpoint.has_lease) await takeLease(context, visiting);
-  if (deliveries.length > 0 || visiting.inFlight.length > 0) return { endpoint, deliveries, isOpen };
+  if (deliveries.length > 0 || visiting.inFlight.length > 0) return { endpoint, deliveries, erased, isOpen };
   if (endpoint.leased_by_other) return null;
   if (!endpoint.is_active) return await discard(context, visiting, unpacked);
   const goesOn = unpacked > 0 || !isOpen;
@@ -195,6 +200,15 @@ function claim({ sql, property }: Context, { endpointId, inFlight }: Visit): Pro
     from due left join lateral (
       select occurred_at, data from outbox where property_id = ${property.id} and id = due.event_id limit 1) e on true
     order by due.next_attempt_at, due.id`;
+}
+
+async function erasedOf({ sql, property }: Context, { unsent }: Visit): Promise<string[]> {
+  if (unsent.length === 0) return [];
+  const rows = await sql<{ id: string }[]>`
+    select u.id from unnest(${unsent as string[]}::uuid[]) as u(id) left join lateral (
+      select id from outbox where property_id = ${property.id} and id = u.id limit 1) e on true
+    where e.id is null`;
+  return rows.map(({ id }) => id);
 }
 
 /** Deletes the deliveries without an event; answers the others. */

@@ -45,6 +45,7 @@ export const webhooks: Area = {
       ["return next?.at ?? null;", "return null;"],
       ["order by due.next_attempt_at, due.id`", "order by due.id desc`"],
       ["!endpoint.leased_by_other && !visiting.handOver", "!endpoint.leased_by_other"],
+      ["where e.id is null`", "where false`"],
     ],
     "tools/webhooks/posting.ts": [
       ["const CONCURRENCY = 16;", "const CONCURRENCY = 1;"],
