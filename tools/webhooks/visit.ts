@@ -47,6 +47,7 @@ const LEASE_SECONDS = 100;
 const NEEDED_SECONDS = 80;
 /** A visit takes rows of the backlog until they have so many events. */
 const UNPACK = 1_000;
+/** The most deliveries that a visit discards or removes. */
 const DISCARD = 5_000;
 const SWITCH_OFF_AFTER = 5 * 86_400;
 const REST = { least: 5, most: 300, share: 0.25 };
@@ -65,7 +66,7 @@ export async function visit(context: Context, visiting: Visit): Promise<Delivery
     claim(context, visiting),
     erasedOf(context, visiting),
   ]);
-  if (!endpoint) return null;
+  if (!endpoint) return await remove(context, visiting, unpacked);
   if (visiting.outcomes.length > 0) await recordHealth(context, visiting, endpoint);
   const isOpen = endpoint.is_active && !endpoint.leased_by_other && !visiting.handOver;
   const due = await withEvents(context, claimed);
@@ -78,7 +79,6 @@ export async function visit(context: Context, visiting: Visit): Promise<Delivery
   return await endLease(context, visiting, goesOn ? "now" : await nextDue(context, visiting));
 }
 
-// Not `for update`: new rows of the backlog refer to this row, and their writers would wait for this transaction.
 async function lock(context: Context, { endpointId, jobId }: Visit): Promise<Endpoint | undefined> {
   const { sql, property, config } = context;
   const [endpoint] = await sql<Endpoint[]>`
@@ -93,7 +93,7 @@ async function lock(context: Context, { endpointId, jobId }: Visit): Promise<End
       extract(epoch from clock.now)::double precision * 1000 as clock
     from webhook_endpoints, clock
     where property_id = ${property.id} and id = ${endpointId}
-    for no key update of webhook_endpoints`;
+    for update of webhook_endpoints`;
   if (!endpoint) return undefined;
   const open = (secret: string) => unseal(config, secretPlace(property.id, endpointId), secret);
   const { secret, previous_secret: previous } = endpoint;
@@ -253,6 +253,17 @@ async function nextDue({ sql, property }: Context, { endpointId }: Visit): Promi
     where d.property_id = ${property.id} and d.endpoint_id = ${endpointId} and d.status = 'pending'
     order by d.next_attempt_at limit 1`;
   return next?.at ?? null;
+}
+
+/** Removes what a deleted endpoint has left. */
+async function remove(context: Context, visiting: Visit, unpacked: number): Promise<null> {
+  const { sql, property } = context;
+  const removed = await sql`
+    delete from webhook_deliveries where property_id = ${property.id} and id in (
+      select id from webhook_deliveries
+      where property_id = ${property.id} and endpoint_id = ${visiting.endpointId}
+      limit ${DISCARD})`;
+  return await endLease(context, visiting, unpacked > 0 || removed.count === DISCARD ? "now" : null);
 }
 
 async function discard(context: Context, visiting: Visit, unpacked: number): Promise<null> {
