@@ -35,21 +35,21 @@ create table outbox (
 ) partition by range (id);
 
 -- The events of a transaction that an endpoint is to get: a row an endpoint, and not one an event. The endpoint's job
--- makes the deliveries of them, so that the writer of events does not wait for rows with five indexes each.
+-- makes the deliveries of them, so that the writer of events does not wait for rows with five indexes each. No foreign
+-- key to the endpoint: a writer would wait for its deletion, and then fail. The job removes the rows of one that is gone.
 create table webhook_backlog (
   property_id uuid not null,
   id uuid not null,
   endpoint_id uuid not null,
   event_ids uuid[] not null,
   created_at timestamptz not null default now(),
-  primary key (property_id, id),
-  foreign key (property_id, endpoint_id) references webhook_endpoints on delete cascade
+  primary key (property_id, id)
 );
 create index webhook_backlog_endpoint on webhook_backlog (property_id, endpoint_id, id);
 
 -- The id has the time of the event's id, so that both are of one month, and their months are dropped together. No
--- foreign key to the event: dropping a month would look for each of its events. None to the endpoint: rows are written
--- under its lock alone, and the check would cost a third of them.
+-- foreign key to the event: dropping a month would look for each of its events. None to the endpoint: its deletion would
+-- wait for all of them, and the check would cost a third of each.
 create table webhook_deliveries (
   property_id uuid not null,
   id uuid not null default uuid_v7(),

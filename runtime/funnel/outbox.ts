@@ -202,17 +202,15 @@ function storedEvents(
   return sql`insert into outbox ${insertedRows(types, rows)} returning 1`;
 }
 
-/** An endpoint that has gone since it was asked for gets none. */
+/** The job of an endpoint that has gone since it was asked for removes them. */
 function waitingEvents(
   property: string | null,
   backlog: { endpoint_id: string; event_ids: string[] }[],
 ): Fragment {
   return sql`
     insert into webhook_backlog (property_id, id, endpoint_id, event_ids)
-    select ${property}::uuid, uuid_v7_of(b.event_ids[1]), w.id, b.event_ids
+    select ${property}::uuid, uuid_v7_of(event_ids[1]), endpoint_id, event_ids
     from jsonb_to_recordset(${backlog}::jsonb) as b(endpoint_id uuid, event_ids uuid[])
-    join webhook_endpoints w on w.id = b.endpoint_id
-    where w.property_id = ${property}::uuid and w.is_active
     returning 1`;
 }
 

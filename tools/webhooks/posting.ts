@@ -20,6 +20,8 @@ export interface Progress {
   outcomes: AttemptOutcome[];
   /** Ids of the deliveries that this job has claimed and not recorded: they are not claimed again. */
   inFlight: string[];
+  /** Ids of the events that this job has claimed, and whose requests have not begun. */
+  unsent: string[];
   /** The receiver as a whole does not answer. */
   hangs: boolean;
 }
@@ -55,8 +57,9 @@ export function openPosting(isOver: () => boolean) {
     flow.open() === 0 || outcomes.length >= WORTH_RECORDING || (isMoreDue && waiting.length < BATCH);
 
   return {
-    /** Starts the requests of a batch. */
-    add: (using: Post, { endpoint, deliveries }: DeliveryBatch) => {
+    /** Starts the requests of a batch, and no request with an event that is erased. */
+    add: (using: Post, { endpoint, deliveries, erased }: DeliveryBatch) => {
+      if (erased.length > 0) waiting = waiting.filter(({ event_id }) => !erased.includes(event_id));
       start = (delivery) => attempt(using, endpoint, delivery);
       // The receiver asked for a rest while the visit claimed: the next visit records it first.
       const isUnrecorded = flow.isInVain() && outcomes.length > 0;
@@ -73,6 +76,7 @@ export function openPosting(isOver: () => boolean) {
       return {
         outcomes: taken,
         inFlight: [...flow.ids(), ...waiting.map(({ id }) => id)],
+        unsent: waiting.map(({ event_id }) => event_id),
         hangs: flow.hangs(),
       };
     },

@@ -23,6 +23,8 @@ export interface Visit {
   outcomes: readonly AttemptOutcome[];
   /** Ids of the deliveries that this job has claimed and not recorded: they are not claimed again. */
   inFlight: readonly string[];
+  /** Ids of the events that this job has claimed, and whose requests have not begun. */
+  unsent: readonly string[];
   /** The receiver as a whole does not answer. */
   hangs: boolean;
   /** Leave due deliveries to another job. */
@@ -32,6 +34,8 @@ export interface Visit {
 export interface DeliveryBatch {
   endpoint: Endpoint;
   deliveries: Delivery[];
+  /** Ids of unsent events that an erasure has taken since they were claimed. */
+  erased: string[];
   /** False: this job starts no further request. */
   isOpen: boolean;
 }
@@ -43,6 +47,7 @@ const LEASE_SECONDS = 100;
 const NEEDED_SECONDS = 80;
 /** A visit takes rows of the backlog until they have so many events. */
 const UNPACK = 1_000;
+/** The most deliveries that a visit discards or removes. */
 const DISCARD = 5_000;
 const SWITCH_OFF_AFTER = 5 * 86_400;
 const REST = { least: 5, most: 300, share: 0.25 };
@@ -53,27 +58,27 @@ const REST = { least: 5, most: 300, share: 0.25 };
  * same lock. So this visit sees the events of jobs that left because of the lease.
  */
 export async function visit(context: Context, visiting: Visit): Promise<DeliveryBatch | null> {
-  // Four statements in one round trip: waits for each would take longer than the requests of a batch.
-  const [endpoint, , unpacked, claimed] = await Promise.all([
+  // All in one round trip: waits for each would take longer than the requests of a batch.
+  const [endpoint, , unpacked, claimed, erased] = await Promise.all([
     lock(context, visiting),
     record(context, visiting),
     unpack(context, visiting),
     claim(context, visiting),
+    erasedOf(context, visiting),
   ]);
-  if (!endpoint) return null;
+  if (!endpoint) return await remove(context, visiting, unpacked);
   if (visiting.outcomes.length > 0) await recordHealth(context, visiting, endpoint);
   const isOpen = endpoint.is_active && !endpoint.leased_by_other && !visiting.handOver;
   const due = await withEvents(context, claimed);
   const deliveries = isOpen && !endpoint.resting ? due : [];
   if (deliveries.length > 0 && !endpoint.has_lease) await takeLease(context, visiting);
-  if (deliveries.length > 0 || visiting.inFlight.length > 0) return { endpoint, deliveries, isOpen };
+  if (deliveries.length > 0 || visiting.inFlight.length > 0) return { endpoint, deliveries, erased, isOpen };
   if (endpoint.leased_by_other) return null;
   if (!endpoint.is_active) return await discard(context, visiting, unpacked);
   const goesOn = unpacked > 0 || !isOpen;
   return await endLease(context, visiting, goesOn ? "now" : await nextDue(context, visiting));
 }
 
-// Not `for update`: new rows of the backlog refer to this row, and their writers would wait for this transaction.
 async function lock(context: Context, { endpointId, jobId }: Visit): Promise<Endpoint | undefined> {
   const { sql, property, config } = context;
   const [endpoint] = await sql<Endpoint[]>`
@@ -88,7 +93,7 @@ async function lock(context: Context, { endpointId, jobId }: Visit): Promise<End
       extract(epoch from clock.now)::double precision * 1000 as clock
     from webhook_endpoints, clock
     where property_id = ${property.id} and id = ${endpointId}
-    for no key update of webhook_endpoints`;
+    for update of webhook_endpoints`;
   if (!endpoint) return undefined;
   const open = (secret: string) => unseal(config, secretPlace(property.id, endpointId), secret);
   const { secret, previous_secret: previous } = endpoint;
@@ -197,6 +202,15 @@ function claim({ sql, property }: Context, { endpointId, inFlight }: Visit): Pro
     order by due.next_attempt_at, due.id`;
 }
 
+async function erasedOf({ sql, property }: Context, { unsent }: Visit): Promise<string[]> {
+  if (unsent.length === 0) return [];
+  const rows = await sql<{ id: string }[]>`
+    select u.id from unnest(${unsent as string[]}::uuid[]) as u(id) left join lateral (
+      select id from outbox where property_id = ${property.id} and id = u.id limit 1) e on true
+    where e.id is null`;
+  return rows.map(({ id }) => id);
+}
+
 /** Deletes the deliveries without an event; answers the others. */
 async function withEvents({ sql, property }: Context, claimed: readonly Claimed[]): Promise<Delivery[]> {
   const [kept, orphans]: [Delivery[], string[]] = [[], []];
@@ -239,6 +253,17 @@ async function nextDue({ sql, property }: Context, { endpointId }: Visit): Promi
     where d.property_id = ${property.id} and d.endpoint_id = ${endpointId} and d.status = 'pending'
     order by d.next_attempt_at limit 1`;
   return next?.at ?? null;
+}
+
+/** Removes what a deleted endpoint has left. */
+async function remove(context: Context, visiting: Visit, unpacked: number): Promise<null> {
+  const { sql, property } = context;
+  const removed = await sql`
+    delete from webhook_deliveries where property_id = ${property.id} and id in (
+      select id from webhook_deliveries
+      where property_id = ${property.id} and endpoint_id = ${visiting.endpointId}
+      limit ${DISCARD})`;
+  return await endLease(context, visiting, unpacked > 0 || removed.count === DISCARD ? "now" : null);
 }
 
 async function discard(context: Context, visiting: Visit, unpacked: number): Promise<null> {

@@ -61,18 +61,16 @@ export default table({
       ...(is_active === true && { disabled_reason: null, failing_since: null }),
     };
   },
-  async afterWrite({ sql, property, enqueue, ask }, { verb, input, row }) {
-    if (verb === "delete") {
-      await sql`delete from webhook_deliveries where property_id = ${property.id} and endpoint_id = ${row.id}`;
-    }
+  async afterWrite({ enqueue, ask }, { verb, input, row }) {
     const leaves = ["url", "events", "include_pii", "is_active"].some((name) => name in input);
     if (verb !== "delete" && row.include_pii && row.is_active && leaves) {
       const sentence = `Names, addresses, birth dates and custom fields of players go to ${JSON.stringify(row.url)} from now on, with the events ${row.events.join(", ")} (include_pii).`;
       ask?.({ sentences: () => [sentence] });
     }
-    // Switching an endpoint off discards pending deliveries. Switching it on, or moving it, sends due ones at once.
-    const concernsDelivery = input.is_active !== undefined || input.url !== undefined;
-    if (verb === "update" && concernsDelivery) enqueueDelivery(enqueue, row.id);
+    // The job removes what a deleted endpoint leaves, and discards what is pending for one that is switched off. An
+    // endpoint that is switched on, or moved, gets due deliveries at once.
+    const concernsDelivery = verb === "delete" || input.is_active !== undefined || input.url !== undefined;
+    if (verb !== "create" && concernsDelivery) enqueueDelivery(enqueue, row.id);
   },
 });
 

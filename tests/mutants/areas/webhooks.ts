@@ -42,9 +42,12 @@ export const webhooks: Area = {
       ["const goesOn = unpacked > 0 || !isOpen;", "const goesOn = !isOpen;"],
       ['unpacked > 0 || discarded.count === DISCARD ? "now"', 'discarded.count === DISCARD ? "now"'],
       ["and endpoint_id = ${endpointId}\n      order by id limit ${UNPACK}", "order by id limit ${UNPACK}"],
+      ["if (!endpoint) return await remove(context, visiting, unpacked);", "if (!endpoint) return null;"],
+      ['unpacked > 0 || removed.count === DISCARD ? "now"', 'removed.count === DISCARD ? "now"'],
       ["return next?.at ?? null;", "return null;"],
       ["order by due.next_attempt_at, due.id`", "order by due.id desc`"],
       ["!endpoint.leased_by_other && !visiting.handOver", "!endpoint.leased_by_other"],
+      ["where e.id is null`", "where false`"],
     ],
     "tools/webhooks/posting.ts": [
       ["const CONCURRENCY = 16;", "const CONCURRENCY = 1;"],
@@ -85,7 +88,7 @@ export const webhooks: Area = {
     "tools/webhooks/webhook-endpoints.table.ts": [
       ["disabled_reason: null, failing_since: null", "disabled_reason: null"],
       [
-        'if (verb === "update" && concernsDelivery) enqueue',
+        'if (verb !== "create" && concernsDelivery) enqueue',
         'if (verb === "create" && concernsDelivery) enqueue',
       ],
     ],

@@ -522,11 +522,15 @@ describe("the agent is told", () => {
     const { id } = await campaign();
     const proposalId = await proposed("send_campaign", { campaignId: id });
     await approve(proposalId);
-    const { body } = await service.get(`/api/webhook_deliveries?endpoint_id=eq.${endpoint}&order=created_at`);
-    expect(body.map(({ event_type }: { event_type: string }) => event_type)).toEqual([
-      "proposal.created",
-      "proposal.approved",
-    ]);
+    const told = await service.internals.db.asProperty(
+      service.tenant.id,
+      (sql) => sql<{ type: string }[]>`
+        select o.type from webhook_backlog b cross join unnest(b.event_ids) as e(id)
+        join outbox o on o.property_id = b.property_id and o.id = e.id
+        where b.property_id = ${service.tenant.id} and b.endpoint_id = ${endpoint}
+        order by o.occurred_at`,
+    );
+    expect(told.map(({ type }) => type)).toEqual(["proposal.created", "proposal.approved"]);
     await service.call("delete_webhook_endpoint", { id: endpoint }, service.tenant.id);
   });
 

@@ -135,6 +135,32 @@ test("a delivery whose event an erasure has taken meanwhile is gone, and keeps n
   expect(received).toHaveLength(1);
 });
 
+test("an erasure takes what a job has claimed and not begun to send", async () => {
+  const player = (await webhooks.call("create_player", { player_id: "P-9" })).body;
+  const answers = Promise.withResolvers<void>();
+  const { id, received } = await webhooks.subscribe(() => ({ after: answers.promise }));
+  const theirs = Array.from({ length: 40 }, () => ({ id: player.id }));
+  await webhooks.emit("player.created", theirs);
+  await webhooks.emit("player.created", [PLAYER]);
+  const { transact } = webhooks.jobContext(id);
+  let visits = 0;
+  const delivering = webhooks.run(id, {
+    transact: async (work) => {
+      const result = await transact(work);
+      visits += 1;
+      return result;
+    },
+  });
+  await vi.waitFor(() => expect(received).toHaveLength(16), 10_000);
+  await webhooks.call("data_deletion", { propertyId: webhooks.property, playerId: player.id });
+  // One visit may have begun before the erasure ended.
+  const before = visits;
+  await vi.waitFor(() => expect(visits).toBeGreaterThan(before + 1), 10_000);
+  answers.resolve();
+  await delivering;
+  expect(received.slice(16).map(({ raw }) => JSON.parse(raw).data.object.id)).toEqual([PLAYER.id]);
+});
+
 test("the events of one property never reach another's endpoint", async () => {
   const rival = await webhooks.newProperty();
   const { received } = await webhooks.subscribe(undefined, { events: ["*"] });

@@ -201,6 +201,7 @@ export async function openWebhooks(
     clear: async () => {
       await Promise.all(receivers.splice(0).map(({ stop }) => stop()));
       await asTenant(async (sql) => {
+        await sql`delete from webhook_backlog`;
         await sql`delete from webhook_deliveries`;
         await sql`delete from webhook_endpoints`;
       });

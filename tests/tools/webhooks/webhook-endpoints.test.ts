@@ -13,6 +13,9 @@ const URL = "http://receiver.test/hooks";
 const create = (input: object = {}) =>
   webhooks.call("create_webhook_endpoint", { url: URL, events: ["player.created"], ...input });
 
+const backlog = () =>
+  webhooks.asTenant((sql) => sql`select from webhook_backlog where property_id = ${webhooks.property}`);
+
 describe("an endpoint", () => {
   test("is answered as the specification shows it, with what we add", async () => {
     const { status, body } = await create();
@@ -116,14 +119,39 @@ describe("an endpoint", () => {
 
   test("takes its deliveries with it when it is deleted; the events stay", async () => {
     const { body } = await create();
+    await webhooks.asTenant(
+      (sql) => sql`
+        insert into webhook_deliveries (property_id, event_id, event_type, endpoint_id, status)
+        select ${webhooks.property}::uuid, uuid_v7(), 'player.created', ${body.id}::uuid, 'delivered'
+        from generate_series(1, 6000)`,
+    );
+    await webhooks.asTenant(
+      (sql) => sql`
+        insert into webhook_backlog (property_id, id, endpoint_id, event_ids)
+        select ${webhooks.property}::uuid, uuid_v7(), ${body.id}::uuid, array_fill(uuid_v7(), array[1000])
+        from generate_series(1, 10)`,
+    );
     await webhooks.emit("player.created", [PLAYER]);
     await webhooks.call("delete_webhook_endpoint", { id: body.id });
+    await webhooks.work();
     expect((await webhooks.call("list_webhook_deliveries", {})).body).toEqual([]);
+    expect(await backlog()).toHaveLength(0);
+    expect(await webhooks.waiting()).toEqual([]);
     const events = await webhooks.asTenant(
       (sql) => sql`select 1 from outbox where property_id = ${webhooks.property}`,
     );
     expect(events.length).toBeGreaterThan(0);
+  });
+
+  test("that is being deleted holds up no write of an event, and leaves nothing of it", async () => {
+    const { body } = await create();
+    await webhooks.asTenant(async (sql) => {
+      await sql`delete from webhook_endpoints where property_id = ${webhooks.property} and id = ${body.id}`;
+      await webhooks.call("create_player", { player_id: "P-2" });
+    });
     await webhooks.work();
+    expect(await backlog()).toHaveLength(0);
+    expect((await webhooks.call("list_webhook_deliveries", {})).body).toEqual([]);
   });
 
   test("that is switched off by hand gets nothing, what was pending is discarded, and it can be switched on", async () => {

@@ -140,6 +140,7 @@ describe("sending again", () => {
   test("a replay sends what failed in a stretch of time, and nothing else", async () => {
     const { url, received } = await webhooks.receiver();
     const { body } = await create({ url });
+    const other = (await create({ url: (await webhooks.receiver()).url })).body;
     await webhooks.emit(
       "player.created",
       Array.from({ length: 6 }, () => PLAYER),
@@ -147,6 +148,7 @@ describe("sending again", () => {
     await webhooks.work();
     const ids = (await webhooks.deliveriesOf(body.id)).map(({ id }) => id);
     await webhooks.asTenant(async (sql) => {
+      await sql`update webhook_deliveries set status = 'failed' where endpoint_id = ${other.id}`;
       await sql`update webhook_deliveries set status = 'failed' where id = any(${ids.slice(0, 4)}::uuid[])`;
       await sql`update webhook_deliveries set created_at = now() - interval '2 days' where id = any(${ids.slice(0, 2)}::uuid[])`;
     });
@@ -178,6 +180,7 @@ describe("sending again", () => {
     const since = new Date(Date.now() - 86_400_000).toISOString();
     const replay = { endpointId: body.id, since, status: "pending" };
     expect((await webhooks.call("replay_webhooks", replay)).body.replayed).toBe(3);
+    expect((await webhooks.call("replay_webhooks", replay)).body.replayed).toBe(0);
     await webhooks.work();
     expect(received).toHaveLength(6);
     expect((await webhooks.deliveriesOf(body.id)).map((delivery) => delivery.status)).toEqual(

@@ -343,9 +343,10 @@ test("an endpoint that has asked hears of each message that is sent, and of each
   await scenario.work({ open: () => sender, only: "deliver_campaign" });
   const told = await scenario.query(
     (sql) => sql<{ type: string; object: Record<string, unknown> }[]>`
-      select o.type, o.data -> 'object' as object from webhook_deliveries d
-      join outbox o on o.property_id = d.property_id and o.id = d.event_id
-      where d.property_id = ${scenario.id}`,
+      select o.type, o.data -> 'object' as object
+      from webhook_backlog b cross join unnest(b.event_ids) as e(id)
+      join outbox o on o.property_id = b.property_id and o.id = e.id
+      where b.property_id = ${scenario.id}`,
   );
   const of = (type: string) => told.filter((one) => one.type === type).map(({ object }) => object);
   expect(of("campaign.message_sent")).toHaveLength(3);

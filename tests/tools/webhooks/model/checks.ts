@@ -10,6 +10,10 @@ const ASKED: Record<number, number> = { 429: 40, 503: 900 };
 /** Compares the record of all deliveries with the book, once the due jobs have run. */
 export async function checkRecords(casino: Casino): Promise<void> {
   const { book, scenario, complain } = casino;
+  for (const endpoint of book.endpoints.filter(({ isDeleted }) => isDeleted)) {
+    const listed = await casino.listed(endpoint);
+    if (listed.length > 0) complain("a deleted endpoint's deliveries are listed");
+  }
   for (const endpoint of book.endpoints.filter(({ isDeleted }) => !isDeleted)) {
     const name = `endpoint ${book.endpoints.indexOf(endpoint)}`;
     const shown = await scenario.call("get_webhook_endpoint", { id: endpoint.id });
