@@ -30,8 +30,8 @@ export async function naiveCreate(sql: postgres.Sql, property: string, key: stri
       values (${property}, ${event}, 'player.created', ${{ object: row } as never})`;
     for (const { id } of endpoints) {
       await tx`
-        insert into webhook_deliveries (property_id, event_id, event_type, endpoint_id)
-        values (${property}, ${event}, 'player.created', ${id})`;
+        insert into webhook_backlog (property_id, id, endpoint_id, event_ids)
+        values (${property}, ${randomUUID()}, ${id}, array[${event}::uuid])`;
       await tx`
         insert into queue (id, name, property_id, input, max_attempts)
         values (${randomUUID()}, 'deliver_webhooks', ${property}, ${{ endpointId: id } as never}, 20)`;
