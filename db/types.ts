@@ -12,6 +12,7 @@ export const types = {
   bigints: arrayType(1016, Number),
   doubles: arrayType(1022, Number),
   numerics: arrayType(1231, String),
+  names: arrayType(1003, String),
   texts: arrayType(1009, String),
   dates: arrayType(1182, String),
   timestamps: arrayType(1185, isoTime),

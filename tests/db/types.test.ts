@@ -32,4 +32,13 @@ test("lists of other types come back as what they are", async () => {
   expect(await back(["2026-11-21T10:00:00.123456Z"], "timestamptz[]")).toEqual([
     "2026-11-21T10:00:00.123456+00:00",
   ]);
+  expect(await back(["app_reader", null], "name[]")).toEqual(["app_reader", null]);
+});
+
+test("a list without a cast is the list that the statement expects, also of names", async () => {
+  const roles = await database.db.asSystem(
+    (sql) => sql<{ name: string }[]>`
+      select rolname as name from pg_roles where rolname = any(${["app_reader", "app_system"]}) order by 1`,
+  );
+  expect(roles.map(({ name }) => name)).toEqual(["app_reader", "app_system"]);
 });
