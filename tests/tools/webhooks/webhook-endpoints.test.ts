@@ -123,13 +123,13 @@ describe("an endpoint", () => {
       (sql) => sql`
         insert into webhook_deliveries (property_id, event_id, event_type, endpoint_id, status)
         select ${webhooks.property}::uuid, uuid_v7(), 'player.created', ${body.id}::uuid, 'delivered'
-        from generate_series(1, 6000)`,
+        from generate_series(1, 6000) returning 1`,
     );
     await webhooks.asTenant(
       (sql) => sql`
         insert into webhook_backlog (property_id, id, endpoint_id, event_ids)
         select ${webhooks.property}::uuid, uuid_v7(), ${body.id}::uuid, array_fill(uuid_v7(), array[1000])
-        from generate_series(1, 10)`,
+        from generate_series(1, 10) returning 1`,
     );
     await webhooks.emit("player.created", [PLAYER]);
     await webhooks.call("delete_webhook_endpoint", { id: body.id });
