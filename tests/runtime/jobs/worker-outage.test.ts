@@ -167,7 +167,9 @@ test("an outage is one line in the log, and its end another, however many tries 
 });
 
 test("a stopping worker waits for the renewal of leases that is under way", async () => {
-  const { db } = await fixture.process();
+  // Workers of other tests would take the lost job back.
+  const alone = await openWorkers();
+  const { db } = await alone.process();
   const [renewing, lost] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const asSystem: Database["asSystem"] = async (work, options) => {
     const answer = await db.asSystem(work, options);
@@ -177,20 +179,20 @@ test("a stopping worker waits for the renewal of leases that is under way", asyn
     throw new Error("the connection is gone");
   };
   const job = testJob("expired");
-  await fixture.put(job, 1);
+  await alone.put(job, 1);
   const [expired] = await db.asSystem(
     (sql) => sql<{ id: string }[]>`
       update queue set state = 'running', attempts = 1, lease = gen_random_uuid(), leased_until = now() - interval '1 s'
       returning id`,
   );
-  const worker = await fixture.worker([], { db: { ...db, asSystem } });
+  const worker = await alone.worker([], { db: { ...db, asSystem } });
   await renewing.promise;
   const order: string[] = [];
   const stopped = worker.stop({ graceMs: 0 }).then(() => order.push("stopped"));
-  await fixture.rows();
+  await alone.rows();
   order.push("the connection is lost");
   lost.resolve();
   await stopped;
   expect(order).toEqual(["the connection is lost", "stopped"]);
-  await db.asSystem((sql) => sql`delete from queue`);
+  await alone.close();
 });
