@@ -33,7 +33,7 @@ export function methodOf(body: unknown): unknown {
   return typeof body === "object" && body !== null && "method" in body ? body.method : undefined;
 }
 
-/** What a message says of itself under a key of its `_meta`. */
+/** The value under a key of a message's `_meta`. */
 export function metaOf(body: unknown, key: string): unknown {
   return (paramsOf(body)._meta as Record<string, unknown> | null | undefined)?.[key];
 }

@@ -52,7 +52,7 @@ export async function compose(options: {
   callPace?: CallPace;
 }): Promise<Running> {
   const { config, catalog, log, face = mcpFace } = options;
-  // What has started stops in the other order: at the end, and where a later part cannot start.
+  // Started parts stop in the other order: at the end, and where a later part cannot start.
   await using started = new AsyncDisposableStack();
   const opened = started.adopt(await openService(options), (each) => each.close());
   const { db, directory, sessions } = opened;

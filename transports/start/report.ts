@@ -47,7 +47,7 @@ function isFull(folder: string): boolean {
 
 /** The text of an error for the operator: the message of an expected error, the stack of any other. */
 export function errorText(error: unknown): string {
-  // What had started could not be stopped either.
+  // A part that had started could not be stopped either.
   if (error instanceof SuppressedError) return `${errorText(error.suppressed)}\n${errorText(error.error)}`;
   const { message, stack } = error instanceof Error ? error : new Error(String(error));
   const isExpected = [ConfigError, BackupError, DataFolderInUse, UnreleasedDatabase].some(

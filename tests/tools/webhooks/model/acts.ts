@@ -38,7 +38,7 @@ const of = <Name extends string, Fields extends object>(
   fields: { [K in keyof Fields]: fc.Arbitrary<Fields[K]> },
 ) => ({ weight, arbitrary: fc.record<Fields>(fields).map((rest) => ({ act, ...(rest as Fields) })) });
 
-/** What a casino, its receivers, time and death may do. */
+/** The acts of a casino, its receivers, time and death. */
 export const act = fc.oneof(
   of(4, "subscribe", { events, include_pii: fc.boolean() }),
   of(2, "resubscribe", { which, events }),

@@ -77,7 +77,7 @@ export function openWire(network: Outgoing) {
   };
 }
 
-/** What is wrong with the signatures of a request, by both schemes. */
+/** The fault of a request's signatures, by both schemes. */
 export function wrongSignature({ headers, raw }: Received, { secret, previous }: Secrets): string | null {
   const at = headers["x-service-timestamp"];
   const specified = (key: string) => `v1=${createHmac("sha256", key).update(`${at}.${raw}`).digest("hex")}`;
