@@ -1,15 +1,14 @@
 import { isUuid } from "#db/text.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import type { Directory } from "#runtime/identity/directory.ts";
-import type { Access, Actor, Call, Membership, Scope } from "#runtime/operation/context.ts";
+import type { Access, Actor, Call, Scope, User } from "#runtime/operation/context.ts";
 import { PROPERTY_FIELD } from "#runtime/operation/input.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import type { Property } from "#runtime/operation/property.ts";
+import { ACTING_ROLES, acts, type Role, roleIn } from "#runtime/roles.ts";
 
 /** A list of properties in a message ends here. */
 const MOST_NAMED = 50;
-
-type User = Extract<Actor, { type: "user" }>;
 
 /** Refuses a call of an operation for people by a key, an agent or a command line. */
 export function checkPerson({ access }: Operation, { actor, transport }: Call): void {
@@ -65,10 +64,10 @@ const PERSONAL =
 export function scopesIn(actor: Actor, propertyId: string): readonly Scope[] {
   if (actor.type === "api_key") return actor.propertyId === propertyId ? actor.scopes : [];
   if (actor.type === "anonymous") return [];
-  if (actor.type === "system" || actor.isPlatformAdmin) return ["read", "write"];
-  const role = actor.memberships.find((membership) => membership.property_id === propertyId)?.role;
-  if (!role) return [];
-  return role === "analyst" ? ["read"] : ["read", "write"];
+  if (actor.type === "system") return ["read", "write"];
+  const role = roleIn(actor, propertyId);
+  if (role === null) return [];
+  return acts(role) ? ["read", "write"] : ["read"];
 }
 
 /** Refuses a change of records that a filter, a key or a name finds to an actor who may not read: it answers them. */
@@ -112,17 +111,17 @@ export async function resolveProperty(
   return property;
 }
 
-const ROLES: Partial<Record<Access, readonly Membership["role"][]>> = {
-  manager: ["admin", "manager"],
+const PERMITTED_ROLES: Partial<Record<Access, readonly Role[]>> = {
+  manager: ACTING_ROLES,
   admin: ["admin"],
-  person: ["admin", "manager"],
+  person: ACTING_ROLES,
 };
 
 function requireRole(access: Access, user: User, propertyId: string): void {
-  const roles = ROLES[access];
-  if (roles === undefined || user.isPlatformAdmin) return;
-  const role = user.memberships.find((membership) => membership.property_id === propertyId)?.role;
-  if (!role || !roles.includes(role)) throw roleFault(access === "admin" ? "admin" : "manager");
+  const roles = PERMITTED_ROLES[access];
+  if (roles === undefined) return;
+  const role = roleIn(user, propertyId);
+  if (role === null || !roles.includes(role)) throw roleFault(access === "admin" ? "admin" : "manager");
 }
 
 /** The property of a call where no look-up is needed: the key's own, the named one, or the user's only one. */
@@ -184,8 +183,7 @@ export function withMasking(call: Call, property: Property | null): Call {
 }
 
 function isAnalyst(actor: Actor, propertyId: string): boolean {
-  if (actor.type !== "user" || actor.isPlatformAdmin) return false;
-  return actor.memberships.some((one) => one.property_id === propertyId && one.role === "analyst");
+  return actor.type === "user" && roleIn(actor, propertyId) === "analyst";
 }
 
 /** Whether the operation works in a property. */

@@ -1,8 +1,9 @@
 import { LRUCache } from "lru-cache";
 import type { Database, Sql, Work } from "#db/database.ts";
 import type { Log } from "#runtime/log.ts";
-import type { Membership, Scope } from "#runtime/operation/context.ts";
+import type { Scope } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
+import type { Membership } from "#runtime/roles.ts";
 
 export interface KeyRecord {
   id: string;

@@ -2,6 +2,7 @@ import type { z } from "zod";
 import type { Sql, Write } from "#db/database.ts";
 import type { Config } from "#runtime/config.ts";
 import type { Log } from "#runtime/log.ts";
+import type { Membership } from "#runtime/roles.ts";
 import type { EventName } from "./events.ts";
 import type { Property } from "./property.ts";
 
@@ -48,17 +49,14 @@ export type Actor =
   | { type: "system"; id: null }
   | { type: "anonymous"; id: null };
 
+export type User = Extract<Actor, { type: "user" }>;
+
 /** A sign-in, which its token names. */
 export interface Session {
   id: string;
   userId: string;
   /** Unix seconds. */
   expiresAt: number;
-}
-
-export interface Membership {
-  property_id: string;
-  role: "admin" | "manager" | "analyst";
 }
 
 /** The confirmation in a call: the token, and SHA-256 of the operation's arguments. */

@@ -1,7 +1,9 @@
 import { z } from "zod";
+import { literals } from "#db/sql.ts";
 import type { EmailMessage } from "#runtime/channels/provider/channel.ts";
 import type { Config } from "#runtime/config.ts";
 import { job } from "#runtime/operation/job.ts";
+import { ACTING_ROLES } from "#runtime/roles.ts";
 import { sendPlatformMail } from "#tools/mailbox/platform-mail.ts";
 import { type Waiting, waitingIn } from "./waiting.ts";
 
@@ -23,7 +25,7 @@ export default job({
     const [user] = await context.transactSystem(
       (sql) => sql<{ email: string }[]>`
         select u.email from users u join memberships m on m.user_id = u.id and m.property_id = ${context.propertyId}
-        where u.id = ${userId} and u.is_active and m.role in ('admin', 'manager')`,
+        where u.id = ${userId} and u.is_active and m.role in (${literals(ACTING_ROLES)})`,
     );
     if (user) await sendPlatformMail(context, messageTo(context.config, user.email, context.jobId, found));
   },

@@ -1,7 +1,9 @@
 import { z } from "zod";
 import type { Sql } from "#db/database.ts";
+import { literals } from "#db/sql.ts";
 import { enqueue } from "#runtime/jobs/queue.ts";
 import { job } from "#runtime/operation/job.ts";
+import { ACTING_ROLES } from "#runtime/roles.ts";
 import mailApprovals from "./mail-approvals.job.ts";
 import { waitingIn } from "./waiting.ts";
 
@@ -33,6 +35,6 @@ async function tell(sql: Sql, propertyId: string): Promise<void> {
   await sql`update properties set approvals_mailed_at = now() where id = ${propertyId}`;
   const people = await sql<{ id: string }[]>`
     select u.id from memberships m join users u on u.id = m.user_id
-    where m.property_id = ${propertyId} and m.role in ('admin', 'manager') and u.is_active order by u.id`;
+    where m.property_id = ${propertyId} and m.role in (${literals(ACTING_ROLES)}) and u.is_active order by u.id`;
   for (const { id } of people) await enqueue(sql, mailApprovals, { userId: id }, { propertyId });
 }

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
 import { tool } from "#runtime/operation/operation.ts";
+import { ROLES } from "#runtime/roles.ts";
 import { UserView } from "./login.ts";
 
 export default tool({
@@ -15,7 +16,7 @@ export default tool({
   input: {},
   output: UserView.extend({
     is_platform_admin: z.boolean(),
-    memberships: z.array(z.object({ property_id: z.uuid(), role: z.enum(["admin", "manager", "analyst"]) })),
+    memberships: z.array(z.object({ property_id: z.uuid(), role: z.enum(ROLES) })),
   }),
   faults: [],
   async handler({ call: { actor } }) {

@@ -3,9 +3,10 @@ import type { Sql } from "#db/database.ts";
 import { Fault } from "#runtime/faults.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
 import type { Call, Tenant } from "#runtime/operation/context.ts";
+import { acts, ROLES } from "#runtime/roles.ts";
 
 export const Role = z
-  .enum(["admin", "manager", "analyst"])
+  .enum(ROLES)
   .describe("analyst: reads. manager: also acts. admin: also manages people and limits");
 export type Role = z.output<typeof Role>;
 
@@ -59,7 +60,7 @@ export async function keepAnAdmin({ sql, property }: Tenant, member: MemberView)
 
 /** An agent could otherwise make a person who approves its own proposals. Throws `forbidden`. */
 export function refuseAgentsRise({ transport }: Call, role: Role): void {
-  if (transport !== "mcp" || role === "analyst") return;
+  if (transport !== "mcp" || !acts(role)) return;
   throw new Fault("forbidden", {
     message: `Over MCP only the role analyst can be given. An admin gives the role ${role} in the console or over REST.`,
   });

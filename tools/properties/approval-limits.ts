@@ -1,5 +1,6 @@
 import { Fault } from "#runtime/faults.ts";
 import type { Call } from "#runtime/operation/context.ts";
+import { roleIn } from "#runtime/roles.ts";
 
 const LIMITS = [
   "approval_over_players",
@@ -26,7 +27,5 @@ export function refuseUnlessAdmin(
 }
 
 function isAdmin(actor: Call["actor"], propertyId: string): boolean {
-  if (actor.type !== "user") return false;
-  const { isPlatformAdmin, memberships } = actor;
-  return isPlatformAdmin || memberships.some((one) => one.property_id === propertyId && one.role === "admin");
+  return actor.type === "user" && roleIn(actor, propertyId) === "admin";
 }

@@ -2,13 +2,14 @@ import { z } from "zod";
 import { directoryChanged } from "#runtime/identity/directory.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
 import { tool } from "#runtime/operation/operation.ts";
+import { ROLES } from "#runtime/roles.ts";
 import { noUser } from "./user.ts";
 
 export const MembershipView = z.object({
   id: z.uuid(),
   property_id: z.uuid(),
   user_id: z.uuid(),
-  role: z.enum(["admin", "manager", "analyst"]),
+  role: z.enum(ROLES),
   created_at: timestamp(),
 });
 
@@ -28,7 +29,7 @@ export default tool({
   input: {
     property_id: z.uuid().describe("From list_properties"),
     user_id: z.uuid().describe("From list_users"),
-    role: z.enum(["admin", "manager", "analyst"]).describe("analyst reads; manager and admin also write"),
+    role: z.enum(ROLES).describe("analyst reads; manager and admin also write"),
   },
   output: MembershipView,
   faults: ["not_found"],

@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
+import { ROLES } from "#runtime/roles.ts";
 import { UserRecord, userColumns } from "./user.ts";
 
-const Membership = z.object({ property_id: z.uuid(), role: z.enum(["admin", "manager", "analyst"]) });
+const Membership = z.object({ property_id: z.uuid(), role: z.enum(ROLES) });
 
 export default tool({
   name: "list_users",

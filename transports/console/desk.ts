@@ -1,8 +1,7 @@
-import type { Actor } from "#runtime/operation/context.ts";
+import type { User } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import type { HttpContext } from "#transports/http/handlers.ts";
 
-export type User = Extract<Actor, { type: "user" }>;
 export type Row = Record<string, unknown>;
 
 /** A page of rows. */

@@ -2,8 +2,9 @@ import { createHash, randomUUID } from "node:crypto";
 import { Fault, loggedFault, toFault } from "#runtime/faults.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Outcome } from "#runtime/funnel/service.ts";
-import type { Call } from "#runtime/operation/context.ts";
+import type { Call, User } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
+import { acts, roleIn } from "#runtime/roles.ts";
 import { themePaths } from "#tools/themes/theme.ts";
 import { addressOf, USER_LIMIT } from "#transports/http/admission.ts";
 import { attachment, bodyOf } from "#transports/http/file-body.ts";
@@ -11,7 +12,7 @@ import type { HttpContext } from "#transports/http/handlers.ts";
 import { readForm } from "#transports/pages/frame/form.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
 import { cookieIn, setCookie } from "./cookies.ts";
-import type { Desk, User } from "./desk.ts";
+import type { Desk } from "./desk.ts";
 import { elsewherePage, faultPage, MOST_WAITING, nowherePage } from "./frame.ts";
 import { formToken, hasFormToken, hereOf, isFromHere, propertyOfForm, wasShownTo } from "./guard.ts";
 import { arrivalPage } from "./sign-in.ts";
@@ -126,7 +127,7 @@ async function deskOf(
   const chosen = properties.find(({ id }: { id: string }) => id === wanted) ?? properties[0];
   const property = chosen && (await service.directory.property(chosen.id));
   if (!property) return null;
-  const membership = user.memberships.find(({ property_id }) => property_id === property.id);
+  const role = roleIn(user, property.id);
   const list = async (name: string, input: object = {}) => {
     const { body, page } = await invoked(`list_${name}`, input, property.id);
     return { rows: JSON.parse(body), next: page?.nextCursor };
@@ -141,8 +142,8 @@ async function deskOf(
     ),
     logo: invoked("get_property_theme", {}, property.id).then(logoIn(property), () => null),
     properties,
-    role: user.isPlatformAdmin ? "platform_admin" : membership!.role,
-    canWrite: user.isPlatformAdmin || membership?.role !== "analyst",
+    role: user.isPlatformAdmin ? "platform_admin" : role!,
+    canWrite: acts(role),
     token: formToken(service.config, { session, userId: user.id }, property.id),
     refusal: async (fields) => {
       if (!hasFormToken(fields, session)) return refusedPage(c);

@@ -8,7 +8,7 @@ import type { Previewed } from "./previewed.ts";
 /** The forms of a decision, where the proposal waits and the person may decide. */
 export function actionsOf(desk: Desk, { proposal, stale, needs_another }: Previewed): Html | "" {
   if (proposal.status !== "waiting") return "";
-  if (desk.role === "analyst") return html`<p class="pane">${say().approvals.adminOrManagerDecidesOn}</p>`;
+  if (!desk.canWrite) return html`<p class="pane">${say().approvals.adminOrManagerDecidesOn}</p>`;
   const path = `/console/approvals/${proposal.id}`;
   const approve =
     stale.length > 0 || needs_another

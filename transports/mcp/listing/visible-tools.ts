@@ -1,8 +1,9 @@
 import { scopesIn } from "#runtime/funnel/access.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
-import type { Access, Actor, Call, Scope } from "#runtime/operation/context.ts";
+import type { Access, Call, Scope, User } from "#runtime/operation/context.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
+import { acts } from "#runtime/roles.ts";
 import { FIRST_TOOLS, terse } from "./first-tools.ts";
 import type { Options } from "./options.ts";
 import { type Index, indexOf } from "./search.ts";
@@ -117,10 +118,10 @@ function grantOf({ actor, propertyId }: Call): Grant {
   return userGrant(actor, propertyId);
 }
 
-function userGrant(actor: Extract<Actor, { type: "user" }>, propertyId: string | undefined): Grant {
+function userGrant(actor: User, propertyId: string | undefined): Grant {
   const { isPlatformAdmin, memberships } = actor;
   const here = memberships.filter((one) => propertyId === undefined || one.property_id === propertyId);
-  const manages = isPlatformAdmin || here.some(({ role }) => role !== "analyst");
+  const manages = isPlatformAdmin || here.some(({ role }) => acts(role));
   const isAdmin = isPlatformAdmin || here.some(({ role }) => role === "admin");
   const scopes = new Set(here.flatMap((one) => scopesIn(actor, one.property_id)));
   return {
