@@ -5,6 +5,8 @@
 export const types = {
   date: { to: 1184, from: [1184], serialize: String, parse: isoTime },
   calendar: { to: 1082, from: [1082], serialize: String, parse: String },
+  // postgres.js would read a clock's time by the zone of the process.
+  clock: { to: 1114, from: [1114], serialize: String, parse: String },
   bigint: { to: 20, from: [20], serialize: String, parse: Number },
   booleans: arrayType(1000, (text) => text === "t"),
   byteas: arrayType(1001, (text) => Buffer.from(text.slice(2), "hex")),

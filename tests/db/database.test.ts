@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type AddressInfo, createServer, connect as dial } from "node:net";
 import postgres from "postgres";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { connect, type Database } from "#db/database.ts";
 import { sql } from "#db/sql.ts";
 import { testDatabase } from "../support/database.ts";
@@ -24,6 +24,7 @@ beforeAll(async () => {
   }
   db = connect(database.url, { size: 1, application: "client-test" });
 });
+beforeEach(() => admin`delete from segments`);
 afterAll(async () => {
   await db.close();
   await admin.end();
@@ -219,7 +220,9 @@ test("a query that nobody waits for any more is ended by the server", async () =
   await expect(work).rejects.toThrow("no answer within");
   const running = async () =>
     (
-      await admin`select from pg_stat_activity where query like '%pg_sleep(60)%' and state = 'active' and pid <> pg_backend_pid()`
+      await admin`
+        select from pg_stat_activity
+        where datname = current_database() and query like '%pg_sleep(60)%' and state = 'active' and pid <> pg_backend_pid()`
     ).count;
   await expect.poll(running, { timeout: 10_000 }).toBe(0);
 });

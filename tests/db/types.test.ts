@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { cast } from "#db/sql.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 
@@ -34,6 +34,24 @@ test("lists of other types come back as what they are", async () => {
   ]);
   expect(await back(["app_reader", null], "name[]")).toEqual(["app_reader", null]);
 });
+
+test.each(["America/New_York", "Asia/Tokyo"])(
+  "a clock's time is sent as it is written, in a process of the zone %s",
+  async (zone) => {
+    const { TZ } = process.env;
+    onTestFinished(() => {
+      if (TZ === undefined) delete process.env.TZ;
+      else process.env.TZ = TZ;
+    });
+    process.env.TZ = zone;
+    const written = "2031-03-09T02:30:00";
+    const [row] = await database.db.asSystem(
+      (sql) =>
+        sql`select ${written}::timestamp as clock, ${written}::timestamp::text as stored, ${"2031-03-09"}::date as day`,
+    );
+    expect(row).toEqual({ clock: "2031-03-09 02:30:00", stored: "2031-03-09 02:30:00", day: "2031-03-09" });
+  },
+);
 
 test("a list without a cast is the list that the statement expects, also of names", async () => {
   const roles = await database.db.asSystem(

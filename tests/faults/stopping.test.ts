@@ -123,8 +123,9 @@ test("a service that cannot listen leaves no worker and no connection behind", a
     return row!.sessions;
   };
   const { database } = service;
-  await service.running.stop();
+  // It has a port before the service gives its own back.
   const holder = await startService({ role: "web" }, {});
+  await service.running.stop();
   const taken = Number(new URL(holder.baseUrl).port);
   expect(taken).not.toBe(Number(port));
   await expect(startService({ port: taken }, { database })).rejects.toMatchObject({ code: "EADDRINUSE" });

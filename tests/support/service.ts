@@ -115,7 +115,7 @@ export async function startService(
     return result;
   };
   const newTenant = async (settings: object = {}): Promise<Tenant> => {
-    const slug = `p-${randomUUID().slice(0, 8)}`;
+    const slug = `p-${randomUUID().slice(0, 13)}`;
     const { id } = await call("create_property", {
       name: `Casino ${slug}`,
       slug,
@@ -170,7 +170,7 @@ export async function startService(
     newTenant,
     call,
     signIn: async ({ role = "admin", platformAdmin = false } = {}) => {
-      const email = `u-${randomUUID().slice(0, 8)}@example.com`;
+      const email = `u-${randomUUID().slice(0, 13)}@example.com`;
       const password = `correct horse ${email}`;
       const { id } = await call("create_user", { email, password, is_platform_admin: platformAdmin });
       if (role) await call("grant_membership", { property_id: tenant.id, user_id: id, role });

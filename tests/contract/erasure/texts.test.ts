@@ -128,7 +128,7 @@ const WRITTEN: [what: string, secret: string, player_id: string, where: ((one: C
   ["the name in two lines", "zyxabel\nQUORVENDISH", "CARD-1", [isNote]],
   ["the name in a list without a blank", "Quorvendish,Zyxabel", "CARD-1", [isNote]],
   ["a card number with letters", "KX-778812", "KX-778812", [isNote, isSetting, isSearched]],
-  ["a card number", "44556677", "44556677", [isNote]],
+  ["a card number", "445566778899", "445566778899", [isNote]],
   ["a word as an identifier", "winner", "winner", [isNote]],
 ];
 
@@ -145,7 +145,7 @@ test.each(WRITTEN)("of %s that others have written, nothing is left", async (_, 
 
 test.each([
   ["a full name", "Zyxabel Quorvendish", "CARD-1"],
-  ["a number", "44556677", "44556677"],
+  ["a number", "445566778899", "445566778899"],
   ["a word", "winner", "winner"],
 ])(
   "%s in a setting may mean something else: the erasure names every such text",

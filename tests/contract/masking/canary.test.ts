@@ -6,7 +6,7 @@ import { idFields, inputFor, overMcp, overRest, pointsTo } from "../../support/o
 import { startService, type TestService } from "../../support/service.ts";
 import { signedIn } from "../../transports/console/form-browser.ts";
 import { consoleRoutes, filledIn } from "../../transports/console/routes.ts";
-import { CANARY, plantCanary, SECRETS } from "./canary.ts";
+import { CANARY, plantCanary, SECRETS, withoutRandom } from "./canary.ts";
 
 /** A user's requests in a minute are limited. */
 const EACH = 150;
@@ -43,14 +43,12 @@ afterAll(async () => {
   await service?.stop();
 });
 
-/** Ids and hashes. The digits of a postal code stand in one of some thousands of them by chance. */
-const RANDOM = /\b(?:[0-9a-f]{64}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\b/g;
-
 /** The secrets in a text, in any of the forms in which an answer may have them. */
 function secretsIn(answer: string): string[] {
-  const text = answer.replaceAll(RANDOM, "");
+  const text = withoutRandom(answer);
   const runs = text.match(/[\w+/-]{16,}={0,2}/g) ?? [];
-  const forms = [text, ...runs.map((run) => Buffer.from(run, "base64").toString())].join("\n").toLowerCase();
+  const read = runs.map((run) => withoutRandom(Buffer.from(run, "base64").toString()));
+  const forms = [text, ...read].join("\n").toLowerCase();
   const spelled = forms.replaceAll(/%([0-9a-f]{2})/g, (_, hex) =>
     String.fromCharCode(Number.parseInt(hex, 16)),
   );

@@ -27,6 +27,13 @@ export const SECRETS: readonly string[] = [
   ...WORDS,
 ];
 
+/** Ids, hashes, slugs of tests, and the fractions of a second. */
+const RANDOM =
+  /\b(?:(?:[0-9a-f]{16})+|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|p-[0-9a-f]{8}-[0-9a-f]{4})\b|(?<=:\d\d)\.\d+/g;
+
+/** An answer without what is random in it: the digits of a postal code or a phone stand there by chance. */
+export const withoutRandom = (answer: string) => answer.replaceAll(RANDOM, "");
+
 /** The person everywhere that one can be: each way in, each channel, and what comes of them. */
 export async function plantCanary(service: TestService) {
   const { id: propertyId } = service.tenant;

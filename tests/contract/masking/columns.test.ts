@@ -5,6 +5,7 @@ import { CATALOG } from "#tools/catalog.ts";
 import type { Admin } from "../../support/schema.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type Planted, plantRows } from "../planted-rows.ts";
+import { withoutRandom } from "./canary.ts";
 
 /**
  * Words of the house, of the service, or of vendors, and codes: they are about no one player, or say nothing of who
@@ -251,7 +252,7 @@ test("a text of a listed table is masked and cannot be guessed, unless it is nam
         told.map(({ status }) => status),
         name,
       ).toEqual([200, 200, 200]);
-      if (told.some(({ said }) => UNSEEN.test(said))) return shown.push(name);
+      if (told.some(({ said }) => UNSEEN.test(withoutRandom(said)))) return shown.push(name);
       const filters = [
         `${column}.like=Zyx*`,
         `${column}=ilike.zyx*`,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { maskedText, maskedValue } from "#runtime/masking/values.ts";
+import { workOf } from "../../support/cpu-time.ts";
 
 const said = (value: unknown): string => JSON.stringify(maskedValue(value));
 
@@ -62,10 +63,13 @@ test.each([
   expect(maskedText(text)).not.toMatch(/yx@|yx%40/);
 });
 
-test("a picture within a text, and any long text, is masked in time", () => {
+test("a picture within a text, and any long text, is masked in time", async () => {
   for (const part of ["iVBORw0KGgo", "a@", "%40a", "%40a.bc", "a.", "+1", "1 ", "?#", '"']) {
-    const begun = performance.now();
-    maskedValue({ html: `<img src="data:image/png;base64,${part.repeat(300_000 / part.length)}">` });
-    expect(performance.now() - begun, part).toBeLessThan(2000);
+    expect(
+      await workOf(() =>
+        maskedValue({ html: `<img src="data:image/png;base64,${part.repeat(300_000 / part.length)}">` }),
+      ),
+      part,
+    ).toBeLessThan(2000);
   }
 });

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { CATALOG } from "#tools/catalog.ts";
 import { shifted } from "../../support/database.ts";
 import { overMcp } from "../../support/operation-calls.ts";
@@ -7,13 +7,14 @@ import { startService, type TestService } from "../../support/service.ts";
 
 let service: TestService;
 let manager: Awaited<ReturnType<TestService["signIn"]>>;
-beforeAll(async () => {
+// Each test has a service of its own, in which nothing waits yet and nobody has got a mail.
+beforeEach(async () => {
   service = await startService();
   manager = await service.signIn({ role: "manager" });
   await service.signIn({ role: "analyst" });
   await set({ approval_over_players: 0 });
 });
-afterAll(() => service?.stop());
+afterEach(() => service?.stop());
 
 type Input = Record<string, unknown>;
 

@@ -199,7 +199,10 @@ describe("a confirmation", () => {
 
   test.each([
     ["{{ player.tier | replace: 'Silver', 'Bring $500' }}", "Bring $500"],
-    ['{{ "now" | date: "%m" | replace: "12", "Bring a \\"friend\\" along" }}', 'Bring a \\"friend\\" along'],
+    [
+      '{{ "now" | date: "%Y" | replace: "2525", "Bring a \\"friend\\" along" }}',
+      'Bring a \\"friend\\" along',
+    ],
     ["{{ 'it\\\\' | append: 'evil' | slice: 0, 2 }}", "evil"],
     [
       '{% assign words = "Bring it all" %}{{ first_name | truncate: 0, words | slice: 0, 0 }}',

@@ -13,10 +13,12 @@ import { AT, EMAILS, gateCases, load, PHONES } from "./oracles/gate-cases.ts";
 import { newPlayer, openTwoProperties, type TwoProperties } from "./scenario.ts";
 
 let fixture: TwoProperties;
+/** Has no players but those of a case. */
+let empty: TwoProperties;
 beforeAll(async () => {
-  fixture = await openTwoProperties();
+  [fixture, empty] = await Promise.all([openTwoProperties(), openTwoProperties()]);
 });
-afterAll(() => fixture.close());
+afterAll(() => Promise.all([fixture.close(), empty.close()]));
 
 const isCluster = inject("workers").length > 0;
 
@@ -41,7 +43,7 @@ interface Judged {
 /** The gate's answers for a case, in a transaction that leaves nothing behind. */
 async function judged(gateCase: GateCase): Promise<Judged> {
   const property = {
-    ...fixture.property,
+    ...empty.property,
     timezone: gateCase.timezone,
     min_age: gateCase.minAge,
     email_consent_mode: gateCase.emailConsentMode,
@@ -50,7 +52,7 @@ async function judged(gateCase: GateCase): Promise<Judged> {
   let answers: string[][][] = [];
   const checks: boolean[][] = [];
   const traces: Traced[] = [];
-  const work = fixture.sql(async (sql) => {
+  const work = empty.sql(async (sql) => {
     const ids = await load(sql, property, gateCase, randomUUIDv7);
     const [row] = await sql<{ answers: Record<string, string[]>[] }[]>`
       select array[${join(

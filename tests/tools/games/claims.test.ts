@@ -118,7 +118,7 @@ describe("a claim", () => {
   test("of a losing, expired or voided play is refused", async () => {
     const player = await place.player();
     const lost = await place.play(
-      await place.game([{ kind: "no_prize", weight: 1_000_000_000 }, SURE[0]!]),
+      await place.game([{ kind: "no_prize", weight: 2_000_000_000 }, SURE[0]!]),
       player,
     );
     await expect(place.claim(lost.play_id, player)).rejects.toThrow("won nothing");

@@ -321,7 +321,7 @@ describe("stock", () => {
 
   test("that is gone leaves the others their odds, or is shared out", async () => {
     const prizes = [
-      { label: "Rare", weight: 1_000_000, inventory_total: 1 },
+      { label: "Rare", weight: 2_000_000_000, inventory_total: 1 },
       { label: "Common", weight: 1 },
     ];
     const player = await place.player();

@@ -36,7 +36,7 @@ test("a won prize lies in the player's inbox once, in their language, and leads 
 });
 
 test("a play without a prize and a free play say nothing", async () => {
-  const lost = await place.game([...SURE, { label: "None", kind: "no_prize", weight: 1_000_000_000 }]);
+  const lost = await place.game([...SURE, { label: "None", kind: "no_prize", weight: 2_000_000_000 }]);
   const again = await place.game([{ label: "One more", kind: "free_play" }]);
   const player = await place.player();
   for (const game of [lost, again]) await place.play(game, player);

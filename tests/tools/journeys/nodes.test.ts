@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startService, type TestService } from "../../support/service.ts";
 import { chain, type JourneyClock, journeyClock, type PlainNode } from "./clock.ts";
@@ -252,11 +253,25 @@ describe("ways that part", () => {
     );
     await clock.enroll(journey, ids);
     await clock.pass(1, journey);
-    const first = (await clock.entries(journey)).map(({ exit_reason }) => exit_reason);
+    const entries = await clock.entries(journey);
+    const first = entries.map(({ exit_reason }) => exit_reason);
+    // The share that is told is that of the hashes: two bytes of each, of which a quarter is in the last quarter.
+    const people = await clock.scenario.query(
+      (sql) => sql<{ id: string; player: string }[]>`
+        select id, player_id as player from players where property_id = ${clock.scenario.id}`,
+    );
+    const drawn = new Map(
+      people.map(({ id, player }) => {
+        const bytes = Buffer.from(id.replaceAll("-", ""), "hex");
+        const draw = createHash("sha256").update(`${journey}|by|`).update(bytes).digest().readUInt16BE();
+        return [player, draw < 0.75 * 65_536 ? "a" : "b"];
+      }),
+    );
+    expect(first).toEqual(entries.map(({ player }) => drawn.get(player)));
+    // Seven standard deviations to either side of 100.
     const taken = first.filter((reason) => reason === "b").length;
-    // Four standard deviations to either side of 100.
-    expect(taken).toBeGreaterThan(65);
-    expect(taken).toBeLessThan(135);
+    expect(taken).toBeGreaterThan(39);
+    expect(taken).toBeLessThan(161);
     await clock.enroll(journey, ids);
     await clock.pass(1, journey);
     const both = await clock.entries(journey);

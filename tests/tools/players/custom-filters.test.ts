@@ -101,14 +101,19 @@ test("a property without custom fields is told where they are made", async () =>
 });
 
 test("values of own fields are compared as they are stored, and those that no record can have are refused", async () => {
-  await service.post("/api/custom_fields", [
+  const { id: propertyId, key } = await service.newTenant();
+  const own = { "X-Api-Key": key };
+  const fields = [
+    { key: "old", type: "number" },
     { key: "likes", type: "enum", enum_values: ["Slots", "Poker"] },
     { key: "vip", type: "boolean" },
     { key: "joined", type: "date" },
-  ]);
+  ];
+  await service.post("/api/custom_fields", fields, own);
+  await service.post("/api/players", { player_id: "ann", custom: { old: 7 } }, own);
   const custom = { likes: "Slots", vip: true, joined: "2026-02-01" };
-  await service.post("/api/players", { player_id: "cyd", language: "de_at", custom });
-  const list = (query: string) => service.get(`/api/players?${query}`);
+  await service.post("/api/players", { player_id: "cyd", language: "de_at", custom }, own);
+  const list = (query: string) => service.get(`/api/players?${query}`, own);
   for (const query of [
     ...["custom.likes.eq=slots", "custom.likes.in=(poker,SLOTS)", "custom->>likes=eq.slots"],
     ...["custom.vip.eq=TRUE", "custom.joined.eq=2026-02-01", "language.eq=de-at"],
@@ -127,11 +132,10 @@ test("values of own fields are compared as they are stored, and those that no re
     const { status, body } = await list(query);
     expect([status, body.error], query).toEqual([400, expect.stringContaining(wants)]);
   }
-  const preview = (value: string) =>
-    service.post("/api/functions/segment-preview", {
-      propertyId: service.tenant.id,
-      conditions: [{ field: "custom.likes", operator: "eq", value }],
-    });
+  const preview = (value: string) => {
+    const conditions = [{ field: "custom.likes", operator: "eq", value }];
+    return service.post("/api/functions/segment-preview", { propertyId, conditions }, own);
+  };
   expect((await preview("slots")).body).toMatchObject({ count: 1 });
   expect((await preview("slotz")).body.error).toContain("must be one of Slots, Poker");
 });

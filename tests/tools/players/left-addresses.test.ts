@@ -20,6 +20,11 @@ interface Player extends Fields {
   status: string;
 }
 
+let phones = 1_000;
+const anyPhone = () => {
+  phones += 1;
+  return `+1702555${phones}`;
+};
 const anyEmail = () => `${randomUUID().slice(0, 8)}@example.com`;
 const call = (name: string, input: Fields, headers?: Record<string, string | null>) =>
   service.post(`/api/functions/${name}`, { propertyId: service.tenant.id, ...input }, headers);
@@ -78,7 +83,7 @@ describe.each(["banned", "deceased", "vip_hold"])("a record that is %s", (status
   });
 
   test("bars the phone that it had for every channel", async () => {
-    const phone = `+1702555${Math.floor(1000 + Math.random() * 8999)}`;
+    const phone = anyPhone();
     const { id } = await newPlayer({ phone });
     await set(id, status);
     await service.request("DELETE", `/api/players/${id}`);

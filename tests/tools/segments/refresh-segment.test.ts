@@ -1,28 +1,41 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { expectedRows } from "../../support/cluster/citus.ts";
 import { webhookReceiver } from "../../support/servers/receivers.ts";
-import { startService, type TestService } from "../../support/service.ts";
+import { startService, type Tenant, type TestService } from "../../support/service.ts";
 
 let service: TestService;
+let tenant: Tenant;
 let receiver: Awaited<ReturnType<typeof webhookReceiver>>;
 beforeAll(async () => {
   service = await startService();
   receiver = await webhookReceiver();
+});
+beforeEach(async () => {
+  tenant = await service.newTenant();
+  receiver.received.length = 0;
 });
 afterAll(async () => {
   await service.stop();
   await receiver.stop();
 });
 
+/** Requests with the key of the test's own property. */
+const api = {
+  get: (path: string) => service.get(path, { "X-Api-Key": tenant.key }),
+  post: (path: string, body: unknown) => service.post(path, body, { "X-Api-Key": tenant.key }),
+  request: (method: string, path: string, options: { body?: unknown } = {}) =>
+    service.request(method, path, { ...options, headers: { "X-Api-Key": tenant.key } }),
+};
+
 const player = async (player_id: string, tier: string) =>
-  (await service.post("/api/players", { player_id, tier })).body as { id: string };
+  (await api.post("/api/players", { player_id, tier })).body as { id: string };
 const gold = (name: string) => ({
   name,
   type: "dynamic",
   conditions: [{ field: "tier", operator: "eq", value: "Gold" }],
 });
-const segment = async (input: object) => (await service.post("/api/segments", input)).body;
-const read = async (id: string) => (await service.get(`/api/segments/${id}`)).body;
+const segment = async (input: object) => (await api.post("/api/segments", input)).body;
+const read = async (id: string) => (await api.get(`/api/segments/${id}`)).body;
 
 /** The next counting, now. */
 async function refreshed(): Promise<void> {
@@ -46,7 +59,7 @@ test("a segment is counted when it is written, when its list changes, and from t
   expect(await read(dynamic.id)).toMatchObject({ state: "ready", member_count: 4, version: dynamic.version });
   const fixed = await segment({ name: "Fixed", type: "static" });
   const member = { segment_id: fixed.id, player_id: (await player("count-5", "Silver")).id };
-  expect((await service.post("/api/segment_members", member)).status).toBe(201);
+  expect((await api.post("/api/segment_members", member)).status).toBe(201);
   await refreshed();
   expect(await read(fixed.id)).toMatchObject({ state: "ready", member_count: 1 });
 });
@@ -62,9 +75,9 @@ test("a segment whose rules refer to what is gone has failed, and keeps its last
   expect(before.state).toBe("ready");
   // One that is used cannot be deleted; but another version of the service could have.
   await service.database.db.asProperty(
-    service.tenant.id,
+    tenant.id,
     (sql) =>
-      sql`update segments set deleted_at = now() where property_id = ${service.tenant.id} and id = ${inner.id}`,
+      sql`update segments set deleted_at = now() where property_id = ${tenant.id} and id = ${inner.id}`,
   );
   await refreshed();
   expect(await read(outer.id)).toMatchObject({ state: "failed", member_count: before.member_count });
@@ -73,7 +86,7 @@ test("a segment whose rules refer to what is gone has failed, and keeps its last
 test("players who enter or exit are told of once to those who ask, and players who were there before are not", async () => {
   const stays = await player("told-stays", "Gold");
   const leaves = await player("told-leaves", "Gold");
-  await service.post("/api/webhook_endpoints", {
+  await api.post("/api/webhook_endpoints", {
     url: receiver.url,
     events: ["player.segment_entered", "player.segment_exited"],
   });
@@ -84,7 +97,7 @@ test("players who enter or exit are told of once to those who ask, and players w
   await refreshed();
   expect(receiver.received).toEqual([]);
   const enters = await player("told-enters", "Gold");
-  await service.request("PATCH", `/api/players/${leaves.id}`, { body: { tier: "Silver" } });
+  await api.request("PATCH", `/api/players/${leaves.id}`, { body: { tier: "Silver" } });
   await refreshed();
   await refreshed();
   const told = receiver.received
@@ -95,35 +108,35 @@ test("players who enter or exit are told of once to those who ask, and players w
     ["player.segment_entered", enters.id],
     ["player.segment_exited", leaves.id],
   ]);
-  const { body: kept } = await service.get(`/api/segment_members?segment_id=eq.${id}&order=created_at.asc`);
+  const { body: kept } = await api.get(`/api/segment_members?segment_id=eq.${id}&order=created_at.asc`);
   expect(kept.map((one: { player_id: string }) => one.player_id).sort()).toEqual(
     [stays.id, enters.id].sort(),
   );
-  const removal = await service.request("DELETE", `/api/segment_members/${kept[0].id}`);
+  const removal = await api.request("DELETE", `/api/segment_members/${kept[0].id}`);
   expect(removal.status).toBe(409);
   const another = await segment({ ...gold("Turns into a list") });
   await refreshed();
-  await service.request("PATCH", `/api/segments/${another.id}`, { body: { type: "static", conditions: [] } });
-  expect((await service.get(`/api/segment_members?segment_id=eq.${another.id}`)).body).toEqual([]);
-  const [endpoint] = (await service.get("/api/webhook_endpoints")).body;
-  await service.request("DELETE", `/api/webhook_endpoints/${endpoint.id}`);
+  await api.request("PATCH", `/api/segments/${another.id}`, { body: { type: "static", conditions: [] } });
+  expect((await api.get(`/api/segment_members?segment_id=eq.${another.id}`)).body).toEqual([]);
+  const [endpoint] = (await api.get("/api/webhook_endpoints")).body;
+  await api.request("DELETE", `/api/webhook_endpoints/${endpoint.id}`);
   await refreshed();
   const { db } = service.database;
   const [stored] = await db.asProperty(
-    service.tenant.id,
+    tenant.id,
     (sql) => sql<[{ rows: number }]>`
-      select count(*)::int as rows from segment_members where property_id = ${service.tenant.id} and segment_id = ${id}`,
+      select count(*)::int as rows from segment_members where property_id = ${tenant.id} and segment_id = ${id}`,
   );
   expect(stored.rows).toBe(0);
 });
 
 test("a player who is put on a list has entered it, by hand or by an import", async () => {
-  await service.post("/api/webhook_endpoints", { url: receiver.url, events: ["player.segment_entered"] });
+  await api.post("/api/webhook_endpoints", { url: receiver.url, events: ["player.segment_entered"] });
   receiver.received.length = 0;
   const { id } = await segment({ name: "List", type: "static" });
   const byHand = await player("list-1", "Gold");
-  await service.post("/api/segment_members", { segment_id: id, player_id: byHand.id });
-  await service.post("/api/import_jobs", { csv: "player_id\nlist-1\nlist-2\nlist-3\n", segment_id: id });
+  await api.post("/api/segment_members", { segment_id: id, player_id: byHand.id });
+  await api.post("/api/import_jobs", { csv: "player_id\nlist-1\nlist-2\nlist-3\n", segment_id: id });
   await service.idle();
   const told = receiver.received.map(({ raw }) => JSON.parse(raw).data.object);
   expect(told.filter(({ segment_id }) => segment_id === id)).toHaveLength(3);
@@ -136,14 +149,14 @@ test("a list that was filled all at once is known to the planner before it is co
   await service.idle();
   const MANY = 6_000;
   await service.database.db.asProperty(
-    service.tenant.id,
+    tenant.id,
     (sql) => sql`
       with filled as (
         insert into players (property_id, id, player_id)
-        select ${service.tenant.id}, uuid_v7(), 'filled-' || n from generate_series(1, ${MANY}) n returning id
+        select ${tenant.id}, uuid_v7(), 'filled-' || n from generate_series(1, ${MANY}) n returning id
       )
       insert into segment_members (property_id, segment_id, player_id)
-      select ${service.tenant.id}, ${id}, id from filled returning 1`,
+      select ${tenant.id}, ${id}, id from filled returning 1`,
   );
   await refreshed();
   expect((await read(id)).member_count).toBe(MANY);
@@ -158,10 +171,10 @@ test("a rule that does not compile is named where the caller has written it, cre
   const inner = await segment({ name: "Inner", conditions: [{ field: "adt", operator: "gt", value: 1 }] });
   const nested = { groups: [{ logic: "or", ...wrong }] };
   for (const [answer, field] of [
-    [await service.post("/api/segments", { name: "Wrong", ...wrong }), name],
-    [await service.request("PATCH", `/api/segments/${id}`, { body: wrong }), name],
-    [await service.request("PATCH", `/api/segments/${id}`, { body: nested }), `groups[0].${name}`],
-    [await service.post("/api/segments", [{ name: "W0", ...wrong }]), `[0].${name}`],
+    [await api.post("/api/segments", { name: "Wrong", ...wrong }), name],
+    [await api.request("PATCH", `/api/segments/${id}`, { body: wrong }), name],
+    [await api.request("PATCH", `/api/segments/${id}`, { body: nested }), `groups[0].${name}`],
+    [await api.post("/api/segments", [{ name: "W0", ...wrong }]), `[0].${name}`],
   ] as const) {
     expect(answer.status).toBe(400);
     expect(answer.body.details[0].field).toBe(field);
@@ -169,11 +182,11 @@ test("a rule that does not compile is named where the caller has written it, cre
   }
   // A fault in another segment is told of that one.
   await service.database.db.asProperty(
-    service.tenant.id,
+    tenant.id,
     (sql) =>
       sql`update segments set conditions = ${JSON.stringify(wrong.conditions)}::text::jsonb where id = ${inner.id}`,
   );
   const outer = { name: "Around", conditions: [{ field: `segment.${inner.id}`, operator: "in_segment" }] };
-  const { body } = await service.post("/api/segments", outer);
+  const { body } = await api.post("/api/segments", outer);
   expect(body.details?.[0]?.field, body.error).toBe(`segment ${inner.id} ${name}`);
 });

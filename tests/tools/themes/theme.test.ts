@@ -10,8 +10,9 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-const set = (theme: object) => service.call("set_property_theme", theme, service.tenant.id);
-const get = () => service.call("get_property_theme", {}, service.tenant.id);
+const set = (theme: object, property = service.tenant.id) =>
+  service.call("set_property_theme", theme, property);
+const get = (property = service.tenant.id) => service.call("get_property_theme", {}, property);
 
 describe("contrast", () => {
   // From the examples of WCAG 2.2 and of the W3C's own checker.
@@ -40,12 +41,13 @@ describe("contrast", () => {
 
 describe("a theme", () => {
   test("is the default until it is set, and keeps what a change leaves out", async () => {
-    expect(await get()).toEqual(DEFAULT_THEME);
-    await set({ name: "Azure Bay", light: { brand: "#0B4F8A" } });
-    const theme = await set({ language: "es" });
+    const { id } = await service.newTenant();
+    expect(await get(id)).toEqual(DEFAULT_THEME);
+    await set({ name: "Azure Bay", light: { brand: "#0B4F8A" } }, id);
+    const theme = await set({ language: "es" }, id);
     expect(theme).toMatchObject({ name: "Azure Bay", language: "es", light: { brand: "#0b4f8a" } });
     expect(theme.dark).toEqual(DEFAULT_THEME.dark);
-    expect(await get()).toEqual(theme);
+    expect(await get(id)).toEqual(theme);
   });
 
   test("that people cannot read is refused, and the colour that it names passes", async () => {

@@ -200,16 +200,14 @@ test("a rehearsal plays each persona and stores nothing", async () => {
 
 test("a transcript leaves with its player's data, is emptied by an erasure, and is hidden from masked agents", async () => {
   const playerId = await scenario.caller();
-  for (const { persona } of [{ persona: "picks_up" }]) {
-    // The persona follows from the campaign: some campaign reaches one who listens.
-    for (let tries = 0; tries < 12; tries += 1) {
-      await scenario.query((sql) => sql`delete from voice_calls where property_id = ${scenario.id}`);
-      await scenario.query(
-        (sql) => sql`update campaign_sends set skip_reasons = '{expired}' where property_id = ${scenario.id}`,
-      );
-      await sent();
-      if ((await scenario.calls())[0]?.persona === persona) break;
-    }
+  // The persona follows from the campaign. Three of ten listen; that none of 80 does is as good as impossible.
+  for (let tries = 0; tries < 80; tries += 1) {
+    await scenario.query((sql) => sql`delete from voice_calls where property_id = ${scenario.id}`);
+    await scenario.query(
+      (sql) => sql`update campaign_sends set skip_reasons = '{expired}' where property_id = ${scenario.id}`,
+    );
+    await sent();
+    if ((await scenario.calls())[0]?.persona === "picks_up") break;
   }
   const [call] = await scenario.calls();
   expect(call.transcript.length).toBeGreaterThan(3);
@@ -328,7 +326,8 @@ const keywords = async () =>
   );
 
 test("a test needs the consent of a call, and open hours for a whole one", async () => {
-  const playerId = await scenario.caller({ timezone: zoneAtNoon().name });
+  const noon = zoneAtNoon();
+  const playerId = await scenario.caller({ timezone: noon.name });
   const campaignId = await scenario.voiceCampaign();
   const asked = { campaignId, propertyId: scenario.id };
   const { id } = await scenario.call("create_player", { player_id: "n", phone: "+17025550177" });
@@ -338,10 +337,10 @@ test("a test needs the consent of a call, and open hours for a whole one", async
   const rule = await scenario.call("create_quiet_hours_rule", {
     channel: ["voice"],
     open_local: "00:00",
-    close_local: zoneAtNoon().clock(4),
+    close_local: noon.clock(4),
   });
   await expect(sendTest({ playerId })).rejects.toThrow(/quiet_hours/);
-  await scenario.call("update_quiet_hours_rule", { id: rule.id, close_local: zoneAtNoon().clock(30) });
+  await scenario.call("update_quiet_hours_rule", { id: rule.id, close_local: noon.clock(30) });
   expect(await sendTest({ playerId })).toMatchObject({ success: true });
 });
 

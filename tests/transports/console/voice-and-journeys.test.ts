@@ -20,9 +20,9 @@ async function person(role: "analyst" | "manager"): Promise<FormBrowser> {
 beforeAll(async () => {
   service = await startService();
   scenario = await callScenario(service, { mask_for_analysts: true });
-  // Of all made-up people some answer with words of their own.
+  // Four of ten made-up people answer with words of their own; of 50 some do.
   playerId = await scenario.caller();
-  for (let n = 0; n < 15; n += 1) await scenario.caller();
+  for (let n = 0; n < 49; n += 1) await scenario.caller();
   manager = await person("manager");
   analyst = await person("analyst");
 });

@@ -110,7 +110,9 @@ test("a list is filtered by the operator's number of a player, and by a name, wh
   const said = `filters.player_id.eq: the player "H20002" is ${ids.player}.`;
   expect(text).toContain(said);
   expect(data.warnings).toEqual([said]);
-  expect(await rows("list_segment_members", { "segment_id.eq": "Locals" })).toHaveLength(1);
+  await service.post("/api/segments", { name: "Regulars", type: "static" });
+  await tool("create_segment_member", { segment_id: "Regulars", player_id: "H20002" });
+  expect(await rows("list_segment_members", { "segment_id.eq": "Regulars" })).toHaveLength(1);
   expect(await rows("list_campaigns", { "id.eq": "Friday" })).toHaveLength(1);
   // There the column is the number itself.
   expect(await rows("list_players", { "player_id.eq": "H20002" })).toHaveLength(1);

@@ -30,15 +30,15 @@ const audited = (action: string) =>
 
 test("an agent gets the count, the first rows and a link to the whole file, which is audited", async () => {
   const rows = Array.from({ length: 900 }, (_, n) => ({
-    ...{ player_id: `L${n}`, first_name: "x".repeat(50), tier: n % 2 ? "Gold" : "Silver" },
+    ...{ player_id: `L${n}`, first_name: "x".repeat(50), tier: n % 2 ? "Goldfinch" : "Silver" },
   }));
   await service.call("create_import_job", { rows }, service.tenant.id);
   await service.idle();
-  const conditions = [{ field: "tier", operator: "eq", value: "Gold" }];
+  const conditions = [{ field: "tier", operator: "eq", value: "Goldfinch" }];
   const { data, content } = await ask("export_players", { conditions });
   expect(data).toMatchObject({ has_more: true, rows: 450, expires_at: expect.any(String) });
   expect(content[0].text).toMatch(/the first \d+ of 450 rows.*\/downloads\//s);
-  expect(pathOf(data.url)).not.toContain("Gold");
+  expect(pathOf(data.url)).not.toContain("Goldfinch");
   const { text, status } = await service.get(pathOf(data.url), NOBODY);
   expect(status).toBe(200);
   expect(text.trimEnd().split("\n")).toHaveLength(451);

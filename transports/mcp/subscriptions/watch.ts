@@ -37,7 +37,8 @@ export function openWatch(machine: Machine, listeners: ReadonlySet<Listener>) {
   let isLooking = false;
   let looking = Promise.resolve();
   let looks = 0;
-  let changed = false;
+  /** Of credentials. `checked` is their number at the last check of all; NaN where one was not possible. */
+  let [changes, checked] = [0, 0];
   let stopped = false;
   let isSubscribed = false;
 
@@ -45,20 +46,21 @@ export function openWatch(machine: Machine, listeners: ReadonlySet<Listener>) {
     looks += 1;
     const unsure = new Set<Listener>();
     // Credentials first: a listener that has lost access gets no later change.
-    if (changed || looks % CREDENTIAL_LOOKS === 0) {
-      changed = false;
+    const before = changes;
+    if (checked !== before || looks % CREDENTIAL_LOOKS === 0) {
+      checked = before;
       // One after another, so that they use one of the connections for requests.
       for (const listener of [...listeners]) {
         if (stopped) return;
         if (!(await recheck(machine, listener))) unsure.add(listener);
       }
-      changed ||= unsure.size > 0;
+      if (unsure.size > 0) checked = Number.NaN;
     }
     const sure = [...listeners].filter((listener) => !unsure.has(listener));
     const byProperty = Map.groupBy(sure, ({ propertyId }) => propertyId);
     for (const [id, here] of byProperty) {
       if (stopped) return;
-      if (id !== null) await publishChanges(machine, id, here);
+      if (id !== null) await publishChanges(machine, id, here, () => changes === before);
     }
   };
   const lookNow = () => {
@@ -69,7 +71,7 @@ export function openWatch(machine: Machine, listeners: ReadonlySet<Listener>) {
         isLooking = false;
         timer = undefined;
         // A credential that changed during the look is not left until the next turn.
-        if (listeners.size > 0) wake(changed ? AGAIN_MS : LOOK_MS);
+        if (listeners.size > 0) wake(checked === changes ? LOOK_MS : AGAIN_MS);
       });
   };
   const wake = (after = LOOK_MS) => {
@@ -77,7 +79,7 @@ export function openWatch(machine: Machine, listeners: ReadonlySet<Listener>) {
     if (!isSubscribed) {
       isSubscribed = true;
       directory.onChange(() => {
-        changed = true;
+        changes += 1;
         clearTimeout(timer);
         timer = undefined;
         if (listeners.size > 0) wake(0);
@@ -89,7 +91,7 @@ export function openWatch(machine: Machine, listeners: ReadonlySet<Listener>) {
     /** Called when somebody begins to listen. */
     wake: () => {
       // A credential may have been revoked since its request was admitted.
-      changed = true;
+      checked = Number.NaN;
       wake();
     },
     stop: async () => {
@@ -105,14 +107,17 @@ export function idsOf(uris: Iterable<string>): string[] {
   return [...new Set([...uris].map((uri) => uri.slice(uri.indexOf("://") + 3)))];
 }
 
+/** Nothing is told where a credential has changed since the check: the next look begins with it. */
 async function publishChanges(
   { service: { db, log } }: Machine,
   id: string,
   listeners: readonly Listener[],
+  isChecked: () => boolean,
 ): Promise<void> {
   const ids = idsOf(listeners.flatMap(({ seen }) => [...seen.keys()]));
   try {
     const now = await db.asProperty(id, (sql) => versionsOf(sql, id, ids), { readOnly: true });
+    if (!isChecked()) return;
     for (const listener of listeners) publishTo(listener, now);
   } catch (error) {
     log.debug({ err: error, propertyId: id }, "a look at what is listened to failed; the next one follows");

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { hasLinksOfData } from "#tools/campaigns/content/addresses.ts";
 import { checkHosts, checkLinks, flawsIn } from "#tools/campaigns/content/content.ts";
+import { workOf } from "../../../support/cpu-time.ts";
 
 const BASE = "http://127.0.0.1:8787";
 const flaw = (html: string) => flawsIn({ html }, BASE)[0]?.message ?? null;
@@ -114,7 +115,7 @@ test.each([
   expect(hasLinksOfData(html)).toBe(is);
 });
 
-test("broken HTML of any length is read in time", () => {
+test("broken HTML of any length is read in time", async () => {
   for (const part of [
     "<img srcset=' 1x,",
     "url(//a) <!-- --> ",
@@ -129,17 +130,18 @@ test("broken HTML of any length is read in time", () => {
     "<a href",
     "<img srcset=', ,",
   ]) {
-    const begun = performance.now();
-    flaw(part.repeat(100_000));
-    checkHosts(part.repeat(100_000));
-    expect(performance.now() - begun, part).toBeLessThan(2000);
+    expect(
+      await workOf(() => {
+        flaw(part.repeat(100_000));
+        checkHosts(part.repeat(100_000));
+      }),
+      part,
+    ).toBeLessThan(2000);
   }
 });
 
-test("whether data makes an address is told in time", () => {
+test("whether data makes an address is told in time", async () => {
   for (const part of ["href=", "href='", "src = ", "url(", 'url("', "url(x ", "| "]) {
-    const begun = performance.now();
-    hasLinksOfData(part.repeat(100_000));
-    expect(performance.now() - begun, part).toBeLessThan(2000);
+    expect(await workOf(() => hasLinksOfData(part.repeat(100_000))), part).toBeLessThan(2000);
   }
 });

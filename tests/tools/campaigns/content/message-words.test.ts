@@ -2,6 +2,7 @@ import { createRequire } from "node:module";
 import { expect, test } from "vitest";
 import { bodyWords } from "#tools/campaigns/content/message-words.ts";
 import { createTemplates } from "#transports/start/demo/templates.ts";
+import { workOf } from "../../../support/cpu-time.ts";
 
 // The package has no types.
 const mjml: (source: string) => Promise<{ html: string }> = createRequire(import.meta.url)("mjml");
@@ -33,11 +34,9 @@ test.each([
   );
 });
 
-test("broken HTML of any length is read in time", () => {
+test("broken HTML of any length is read in time", async () => {
   for (const part of ["<img ", "<img src", '<img "', "<img a='"]) {
-    const begun = performance.now();
-    bodyWords({ html: part.repeat(60_000) }, "Its text");
-    expect(performance.now() - begun, part).toBeLessThan(2000);
+    expect(await workOf(() => bodyWords({ html: part.repeat(60_000) }, "Its text")), part).toBeLessThan(2000);
   }
 });
 
@@ -167,31 +166,27 @@ test.each([
   ['<b class="a b c" style="a:b;{{">'],
   ["<b>"],
   ["<p>x<b>y</p>"],
-])("hostile styles of any length, such as %s, are read in time", (part) => {
-  const begun = performance.now();
-  bodyWords({ html: part.repeat(250_000 / part.length) }, "Its text");
-  expect(performance.now() - begun).toBeLessThan(2000);
+])("hostile styles of any length, such as %s, are read in time", async (part) => {
+  expect(
+    await workOf(() => bodyWords({ html: part.repeat(250_000 / part.length) }, "Its text")),
+  ).toBeLessThan(2000);
 });
 
-test("long values and selectors, such as nobody writes, are read in time", () => {
+test("long values and selectors, such as nobody writes, are read in time", async () => {
   const long = [
     `<p style="transform:${"scale".repeat(19_000)}">x</p>`.repeat(10),
     `<p style="color:rgba(1,${" ".repeat(90_000)}x)">x</p>`,
     `<style>${"a:before,".repeat(5_000)}b:before{${"a:b;".repeat(11_000)}}</style>`,
   ];
   for (const html of long) {
-    const begun = performance.now();
-    bodyWords({ html }, "Its text");
-    expect(performance.now() - begun, html.slice(0, 20)).toBeLessThan(2000);
+    expect(await workOf(() => bodyWords({ html }, "Its text")), html.slice(0, 20)).toBeLessThan(2000);
   }
 });
 
-test("different styles without end, such as nobody writes, are read in time", () => {
+test("different styles without end, such as nobody writes, are read in time", async () => {
   const some = Array.from(
     { length: 4_000 },
     (_, at) => `<b style="a${at}:{{">x</b><style>.a${at} .b{display:none}</style>`,
   );
-  const begun = performance.now();
-  bodyWords({ html: some.join("") }, "Its text");
-  expect(performance.now() - begun).toBeLessThan(2000);
+  expect(await workOf(() => bodyWords({ html: some.join("") }, "Its text"))).toBeLessThan(2000);
 });

@@ -19,9 +19,10 @@ beforeEach(async () => {
   scenario = await newScenario(service, { timezone: "UTC" });
 });
 
-/** A time zone in which the hour is now `hour`, so that nobody has to turn a clock. */
+const BEGUN = new Date();
+/** A time zone in which the hour is `hour` when the tests begin, so that nobody has to turn a clock. */
 function zoneAt(hour: number): string {
-  const ahead = (((hour - new Date().getUTCHours()) % 24) + 24) % 24;
+  const ahead = (((hour - BEGUN.getUTCHours()) % 24) + 24) % 24;
   return ahead <= 12 ? `Etc/GMT-${ahead}` : `Etc/GMT+${24 - ahead}`;
 }
 const NIGHT = zoneAt(3);
@@ -83,10 +84,8 @@ async function dueNow(): Promise<void> {
   );
 }
 
-const toEight = () => {
-  const now = new Date();
-  return 5 * 3600 - now.getUTCMinutes() * 60 - now.getUTCSeconds();
-};
+/** Seconds until it is eight where it was night when the tests began, though an hour may have ended since. */
+const toEight = () => (new Date(BEGUN).setUTCHours(BEGUN.getUTCHours() + 5, 0, 0, 0) - Date.now()) / 1000;
 
 describe("quiet hours", () => {
   test("a campaign sent at night waits for eight in the morning, and others get it at once", async () => {

@@ -203,7 +203,7 @@ describe("the figures of a campaign", () => {
 
   test("compare those who got the message with the held out", async () => {
     const goal = { event: "deposit", window_hours: 2 };
-    const { id } = await sent(40, { holdout_percent: 50, goal });
+    const { id } = await sent(100, { holdout_percent: 50, goal });
     const sends = await scenario.sends(id);
     const held = sends.filter(({ status }) => status === "skipped").map(({ player }) => player);
     const reached = sends.filter(({ status }) => status === "sent").map(({ player }) => player);

@@ -3,7 +3,7 @@ import type { EmailMessage, StoreMessages } from "#runtime/channels/provider/cha
 import { Killed, loseWorker, vendor } from "../../../support/job-runner.ts";
 import { openProvider } from "../../../support/provider.ts";
 import type { TestService } from "../../../support/service.ts";
-import { eachInOwnProperty, repeats, TEST, VARIANTS, type VariantScenario } from "./scenario.ts";
+import { eachInOwnProperty, MANY, repeats, TEST, VARIANTS, type VariantScenario } from "./scenario.ts";
 
 let service: TestService;
 let scenario: VariantScenario;
@@ -15,9 +15,9 @@ eachInOwnProperty((own, started) => {
 describe("a test on its way", () => {
   test("survives being killed between any two steps: one message each, one winner, the same variants", async () => {
     await scenario.listen();
-    await scenario.crowd(40);
-    // The draw is by chance: of 40, fewer than five may try b.
-    const id = await scenario.campaign({ ab_test: { ...TEST, min_sample: 1 } });
+    await scenario.crowd(60);
+    // Of 60, chance leaves neither a variant nor the rest without anybody.
+    const id = await scenario.campaign({ ab_test: { ...TEST, test_percent: 70, min_sample: 1 } });
     await scenario.send(id);
     const given: EmailMessage[] = [];
     const open = (store: StoreMessages) => {
@@ -50,8 +50,8 @@ describe("a test on its way", () => {
     expect(await survive()).toBeGreaterThan(2);
 
     const kept = await scenario.mailbox();
-    expect(kept).toHaveLength(40);
-    expect(new Set(kept.map(({ recipient }) => recipient)).size).toBe(40);
+    expect(kept).toHaveLength(60);
+    expect(new Set(kept.map(({ recipient }) => recipient)).size).toBe(60);
     for (const { to, subject } of given) {
       expect(subject).toBe(`Offer ${(tried.get(to) ?? "b").toUpperCase()}`);
     }
@@ -108,7 +108,7 @@ describe("a test on its way", () => {
   }, 120_000);
 
   test("that is paused chooses when it goes on, and can be corrected but not made another test", async () => {
-    const id = await scenario.planned(60);
+    const id = await scenario.planned(MANY);
     await scenario.work();
     const tried = (await scenario.drawn(id)).size;
     await scenario.engage(id, "b", 5);
@@ -127,7 +127,7 @@ describe("a test on its way", () => {
     const { sender, given } = vendor();
     await scenario.work({ open: () => sender });
     expect(await scenario.get(id)).toMatchObject({ status: "sent", ab_result: { winner_id: "b" } });
-    expect(given.map(({ subject }) => subject)).toEqual(Array(60 - tried).fill("Offer B, corrected"));
+    expect(given.map(({ subject }) => subject)).toEqual(Array(MANY - tried).fill("Offer B, corrected"));
   });
 
   test("lets nobody who waits be claimed before there is a winner, whatever their rows and the clock say", async () => {

@@ -16,6 +16,9 @@ export const TEST = {
   min_sample: 5,
 };
 
+/** Of so many, chance draws each variant for more than `min_sample`, and about half for the test. */
+export const MANY = 160;
+
 interface Send {
   id: string;
   email: string;

@@ -95,16 +95,21 @@ export const gateCases: fc.Arbitrary<GateCase> = fc
       { minLength: 80, maxLength: 160 },
     ),
     suppressions: fc.uniqueArray(fc.oneof({ arbitrary: suppression, weight: 4 }, held), {
-      maxLength: 12,
+      minLength: 8,
+      maxLength: 16,
       selector: (one) => [one.address, one.player, one.channel, one.reason].join(),
     }),
     dnc: fc.uniqueArray(
       fc.record({
         phone: phones,
-        list: fc.constantFrom("internal", "national", "litigator", "wireless", "reassigned"),
+        // As often as the others together: it is another reason.
+        list: fc.oneof(
+          fc.constantFrom("internal", "national", "litigator", "wireless"),
+          fc.constant("reassigned"),
+        ),
         expires: end,
       }),
-      { maxLength: 6, selector: (one) => one.phone + one.list },
+      { minLength: 5, maxLength: 10, selector: (one) => one.phone + one.list },
     ),
     exclusions: fc.array(
       fc.record({

@@ -1,5 +1,7 @@
 import { Server } from "@modelcontextprotocol/server";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import type { Database } from "#db/database.ts";
+import { mcpFace } from "#transports/mcp/endpoint.ts";
 import { openStream } from "#transports/mcp/subscriptions/streams.ts";
 import { scenarioIn } from "../../../support/scenario.ts";
 import { startService, type Tenant, type TestService } from "../../../support/service.ts";
@@ -16,8 +18,8 @@ afterAll(() => service?.stop());
 const SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId";
 
 /** Nothing works on it. */
-async function waitingJob(propertyId = service.tenant.id): Promise<string> {
-  const [row] = await service.database.db.asProperty(
+async function waitingJob(propertyId = service.tenant.id, of = service): Promise<string> {
+  const [row] = await of.database.db.asProperty(
     propertyId,
     (sql) => sql<{ id: string }[]>`
       insert into validation_jobs (property_id, params, status_url, result_url)
@@ -26,8 +28,8 @@ async function waitingJob(propertyId = service.tenant.id): Promise<string> {
   return row!.id;
 }
 
-const progress = (id: string, propertyId = service.tenant.id) =>
-  service.database.db.asProperty(
+const progress = (id: string, propertyId = service.tenant.id, of = service) =>
+  of.database.db.asProperty(
     propertyId,
     (sql) => sql`
       update validation_jobs set processed = processed + 1, updated_at = statement_timestamp()
@@ -117,6 +119,41 @@ test("a revoked key's stream ends, and is told nothing more", async () => {
   await progress(id);
   expect(await stream.next()).toMatchObject({ id: 7, result: { resultType: "complete" } });
   expect(await stream.next()).toBeNull();
+});
+
+test("a key that is revoked while the resources are looked at is not told of what they have become", async () => {
+  const versions = new Set<string>();
+  let revoke = async () => {};
+  const looking = await startService(
+    { role: "web" },
+    {
+      face: (given, catalog) => {
+        const asProperty: Database["asProperty"] = async (property, work, options) => {
+          const answer = await given.db.asProperty(property, work, options);
+          for (const version of answer instanceof Map ? answer.values() : []) versions.add(version);
+          if (versions.size > 1) await revoke();
+          return answer;
+        };
+        return mcpFace({ ...given, db: { ...given.db, asProperty } }, catalog);
+      },
+    },
+  );
+  onTestFinished(() => looking.stop());
+  const { id: propertyId } = looking.tenant;
+  const job = await waitingJob(propertyId, looking);
+  const made = await looking.call("create_api_key", {
+    ...{ property_id: propertyId, name: "short", scopes: ["read"] },
+  });
+  const stream = await listen(looking, { resourceSubscriptions: [`job://${job}`] }, { key: made.api_key });
+  await stream.next();
+  const revoked = Promise.withResolvers<void>();
+  revoke = async () => {
+    revoke = async () => {};
+    await looking.call("revoke_api_key", { key_id: made.id }).then(() => revoked.resolve(), revoked.reject);
+  };
+  await progress(job, propertyId, looking);
+  await revoked.promise;
+  expect(await stream.next()).toMatchObject({ id: 7, result: { resultType: "complete" } });
 });
 
 test("a user whose role changes is told that the lists have changed, and one without a role hears no more", async () => {
