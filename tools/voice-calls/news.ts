@@ -81,7 +81,10 @@ async function learn(
   const next = state === "ringing" ? "ringing" : "in_progress";
   const moves = isFirst || (call.status === "ringing" && next === "in_progress");
   const isNewlyAnswered = state === "answered" && moves;
-  const answered = state === "answered" || answeredBy !== undefined || lines.length > 0;
+  const wasAnswered =
+    state === "answered" || answeredBy !== undefined || (result === "completed" && (seconds ?? 0) > 0);
+  // Of a call that is over only its words still tell that it was answered.
+  const answered = lines.length > 0 || (wasAnswered && call.status !== "ended");
   // Late news of an unanswered call says nothing about the length of one that is over.
   const isLength = state === "ended" && (call.status !== "ended" || result === "completed");
   const length = isLength ? (seconds ?? null) : null;

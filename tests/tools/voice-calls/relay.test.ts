@@ -380,11 +380,35 @@ test("news out of order, twice, late or of nobody's call settles each call once"
     callback: one.callback.replace(/send_id=.*/, "send_id=00000000-0000-7000-8000-000000000000"),
   };
   expect(await report(service.baseUrl, strange, { CallStatus: "completed" })).toBe(200);
+  const foreign = { ...one, sid: "CA-x", callback: one.callback.replace(/send_id=.*/, "send_id=order-5") };
+  expect(await report(service.baseUrl, foreign, { CallStatus: "completed" })).toBe(200);
   // A call that rang is a call: the number rests for a day.
   const next = await scenario.voiceCampaign();
   await scenario.send(next);
   await service.idle();
   expect(await status(next)).toMatchObject({ status: "deferred", skip_reasons: ["frequency_capped"] });
+});
+
+test("news of an answer that comes after the end makes no answered call, and the end alone tells a length", async () => {
+  const { call: one } = await call();
+  await report(service.baseUrl, one, { CallStatus: "no-answer", CallDuration: "0" });
+  await report(service.baseUrl, one, { CallStatus: "in-progress", AnsweredBy: "human" });
+  await report(service.baseUrl, one, { CallStatus: "completed", CallDuration: "9" });
+  expect(await row()).toMatchObject({
+    outcome: "no_answer",
+    started_at: null,
+    answered_by: null,
+    cost: null,
+  });
+  scenario = await callScenario(service);
+  placed.length = 0;
+  const { call: other } = await call();
+  await report(service.baseUrl, other, { CallStatus: "completed", CallDuration: "70" });
+  const ended = await row();
+  expect(ended).toMatchObject({ seconds: 70, cost: 0.2 });
+  expect(Date.parse(ended.started_at)).toBeLessThanOrEqual(Date.parse(ended.ended_at) - 69_000);
+  await report(service.baseUrl, other, { CallStatus: "in-progress" });
+  expect((await row()).started_at).toBe(ended.started_at);
 });
 
 test("forged callbacks and handshakes are refused, and change nothing", async () => {
