@@ -1,4 +1,6 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
+import { toFault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import { workAsSystem } from "#runtime/funnel/system-work.ts";
 import type { Context } from "#runtime/operation/context.ts";
@@ -39,12 +41,26 @@ export function breakLine(service: Service, { reader, sendId }: Line): Promise<v
   return write(service, reader, (context) => noteBreak(context, sendId));
 }
 
+/** The time for which a step waits for a lock, or for the database. */
+const MOST_WAIT_MS = 60_000;
+const LONGEST_PAUSE_MS = 1_000;
+
+/** The person says a stop once: what was heard must not be lost to a lock that another writer holds. */
 async function write<T>(
   service: Service,
   { propertyId }: CallbackReader,
   work: (context: Context) => Promise<T>,
 ): Promise<T> {
-  const property = await service.directory.property(propertyId);
-  if (!property) throw new Error("the property of a call is gone");
-  return workAsSystem(service, { property, transport: "page", requestId: randomUUID() }, work);
+  const giveUpAt = performance.now() + MOST_WAIT_MS;
+  for (let pause = 50; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+    try {
+      const property = await service.directory.property(propertyId);
+      if (!property) throw new Error("the property of a call is gone");
+      return await workAsSystem(service, { property, transport: "page", requestId: randomUUID() }, work);
+    } catch (error) {
+      if (toFault(error).code !== "unavailable" || performance.now() > giveUpAt) throw error;
+      service.log.warn({ err: error }, "a step of a call is not stored yet; trying again");
+      await setTimeout(pause);
+    }
+  }
 }

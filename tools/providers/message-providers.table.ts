@@ -8,6 +8,7 @@ import { afterChange } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, type RowOf, table, type Values } from "#runtime/operation/table.ts";
 import { LIVE_CAMPAIGNS } from "#tools/statuses/campaigns.ts";
+import { countOpenCalls } from "#tools/voice-calls/call.ts";
 import { columns } from "./columns.ts";
 
 export default table({
@@ -79,14 +80,26 @@ async function takeDefault({ sql, property }: Context, channel: string, id: stri
     where property_id = ${property.id} and channel = ${channel} and is_default and id is distinct from ${id}`;
 }
 
-async function beforeDelete({ sql, property }: Context, current: RowOf<typeof columns>): Promise<Values> {
-  const [busy] = await sql<{ id: string; status: string }[]>`
-    select id, status from campaigns
-    where property_id = ${property.id} and provider_id = ${current.id} and deleted_at is null
-      and status in (${literals(LIVE_CAMPAIGNS)}) limit 1`;
+async function beforeDelete(context: Context, current: RowOf<typeof columns>): Promise<Values> {
+  const { sql, property } = context;
+  const { id, channel } = current;
+  const [busy] = await sql<{ id: string; status: string; names: boolean }[]>`
+    select id, status, provider_id is not null as names from campaigns
+    where property_id = ${property.id} and deleted_at is null and status in (${literals(LIVE_CAMPAIGNS)})
+      and (provider_id = ${id} or provider_id is null and channel = ${channel} and not exists (
+        select from message_providers o
+        where o.property_id = ${property.id} and o.channel = ${channel} and o.id <> ${id} and o.deleted_at is null))
+    limit 1`;
   if (busy) {
+    const need = busy.names
+      ? "names this provider; change it first"
+      : `has no other ${channel} provider, so its messages would reach nobody; pause it by is_active false, or give another provider first`;
+    throw new Fault("conflict", { message: `The campaign ${busy.id} is ${busy.status} and ${need}.` });
+  }
+  const open = channel === "voice" ? await countOpenCalls(context, id) : 0;
+  if (open > 0) {
     throw new Fault("conflict", {
-      message: `The campaign ${busy.id} is ${busy.status} and names this provider; change it first.`,
+      message: `${open} of this provider's calls are under way, and what people say in them is read by its credentials. Set is_active false now, and delete it when they have ended.`,
     });
   }
   return { credentials: {}, is_default: false };

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { storable } from "#db/text.ts";
+import { isUuid, storable } from "#db/text.ts";
 import { LONGEST_ID } from "#runtime/channels/index.ts";
 import type { CallLine } from "#runtime/channels/provider/call.ts";
 import type { Notice } from "#runtime/channels/provider/channel.ts";
@@ -7,7 +7,6 @@ import type { Notice } from "#runtime/channels/provider/channel.ts";
 const base = {
   eventId: z.string(),
   at: z.iso.datetime(),
-  // An id of another form is not ours.
   sendId: z.uuid().optional().catch(undefined),
   providerMessageId: z.string().optional(),
   address: z.string().optional(),
@@ -48,12 +47,18 @@ export const QueuedNotice: z.ZodType<Notice> = z.discriminatedUnion("kind", [
 const MOST_LINES = 500;
 const LONGEST_LINE = 1_000;
 
+/** A longer call is a fault of its vendor's clock. */
+const LONGEST_CALL_SECONDS = 86_400;
+
 const LONGEST = { eventId: 200, message: 500, text: 5_000, url: 2_000, userAgent: 500 };
 
-/** A notice whose texts PostgreSQL can store: no NUL, no unpaired surrogates, limited length. */
+/** A notice that PostgreSQL can store: no NUL, no unpaired surrogates, limited length, no number beyond its column. */
 export function clean(notice: Notice): Notice {
   const fields = Object.entries(notice).map(([name, value]) => {
     if (name === "lines" && Array.isArray(value)) return [name, value.slice(0, MOST_LINES).map(cleanLine)];
+    // An id of another form is not ours.
+    if (name === "sendId" && !isUuid(String(value))) return [name, undefined];
+    if (name === "seconds" && Number(value) > LONGEST_CALL_SECONDS) return [name, undefined];
     if (typeof value !== "string") return [name, value];
     const most = LONGEST[name as keyof typeof LONGEST] ?? LONGEST_ID;
     return [name, storable(value, most)];

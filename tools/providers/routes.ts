@@ -29,7 +29,9 @@ export function openRoutes<C extends SendingChannel>(
   store: StoreMessages,
 ): Routes<C> {
   const note = healthNoter({ runtime, transact, log }, channel);
-  const all = candidates.map((candidate) => ({ candidate, sender: runtime.open(channel, candidate, store) }));
+  const all = restedFirst(runtime, candidates).map((candidate) => {
+    return { candidate, sender: runtime.open(channel, candidate, store) };
+  });
   let index = 0;
   let noting = Promise.resolve();
   return {
@@ -44,6 +46,7 @@ export function openRoutes<C extends SendingChannel>(
       // Messages that it took before the switch prove nothing now.
       const isLate = verdict === "ok" && all[index] !== route;
       if (verdict === null || isLate) return;
+      rest(runtime, route.candidate, verdict);
       noting = noting
         .then(() => note(route.candidate, verdict, outcomes))
         .catch((error: unknown) =>
@@ -71,6 +74,27 @@ export function verdictOn(outcomes: readonly SendOutcome[]): ProviderVerdict | n
 /** Messages that another provider may take at once: this one has certainly not sent them. */
 export function handedBack<O extends SendOutcome>(outcomes: readonly O[]): O[] {
   return outcomes.map((one) => (one.status === "retry" ? { ...one, fatal: true as const } : one));
+}
+
+/** A provider that is down gets nothing for this time, while another one takes the messages. */
+const REST_MS = 60_000;
+
+/** By its id, performance.now() until which a failing provider rests in this process. */
+const resting = new WeakMap<JobContext["runtime"], Map<string, number>>();
+
+/** A provider that is silent would use up the whole shift before the next one is asked. */
+function restedFirst(runtime: JobContext["runtime"], candidates: readonly Candidate[]): Candidate[] {
+  const rests = resting.get(runtime);
+  const isResting = ({ id }: Candidate) => id !== null && (rests?.get(id) ?? 0) > performance.now();
+  return [...candidates.filter((one) => !isResting(one)), ...candidates.filter(isResting)];
+}
+
+function rest(runtime: JobContext["runtime"], { id }: Candidate, verdict: ProviderVerdict): void {
+  if (id === null) return;
+  const rests = resting.get(runtime) ?? new Map<string, number>();
+  resting.set(runtime, rests);
+  if (verdict === "failing") rests.set(id, performance.now() + REST_MS);
+  else rests.delete(id);
 }
 
 /** How the operator's own providers did at last in this process: they have no record. */

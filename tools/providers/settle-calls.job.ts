@@ -6,6 +6,7 @@ import { SETTLE_CALLS } from "#tools/voice-calls/call.ts";
 import { noteSilence, type SilentCall, settleNext, silentCalls } from "#tools/voice-calls/silent.ts";
 import { takeCallNews } from "./call-news.ts";
 import type { ProviderRecord } from "./columns.ts";
+import { clean } from "./notice.ts";
 import { openCredentials } from "./provider.ts";
 
 /** Questions to vendors at the same time. */
@@ -32,7 +33,7 @@ async function settle(job: JobContext, call: SilentCall): Promise<void> {
     if (answer === "no_id" || answer.state !== "told") {
       return noteSilence(context, call, answer === "no_id" ? answer : answer.state);
     }
-    for (const notice of answer.notices) {
+    for (const notice of answer.notices.map(clean)) {
       if (notice.kind === "call") await takeCallNews(context, provider!, notice);
     }
   });

@@ -89,6 +89,14 @@ export async function findCall(
   return call;
 }
 
+/** How many calls of a provider are under way. */
+export async function countOpenCalls({ sql, property }: Tenant, providerId: string): Promise<number> {
+  const [row] = await sql<[{ open: number }]>`
+    select count(*)::int as open from voice_calls
+    where property_id = ${property.id} and provider_id = ${providerId} and status in (${literals(OPEN_CALLS)})`;
+  return row.open;
+}
+
 /** The time in which news of a call comes. Later there is none. */
 const LIVE_HOURS = 2;
 

@@ -109,10 +109,18 @@ async function lockPlayer({ sql, property }: Context, { player_id }: StoredCall)
   await sql`select from players where property_id = ${property.id} and id = ${player_id} for no key update`;
 }
 
-/** The gate may have closed, or the hours have ended, since the vendor was asked for the call. */
-async function isBarred(context: Context, { player_id, is_late }: StoredCall): Promise<boolean> {
+/**
+ * Since the vendor was asked for the call the gate may have closed, the hours may have ended, or the number may have
+ * become another person's.
+ */
+async function isBarred(context: Context, { player_id, send_id, is_late }: StoredCall): Promise<boolean> {
   if (is_late) return true;
   if (player_id === null) return false;
+  const { sql, property } = context;
+  const [same] = await sql`
+    select from campaign_sends s join players p on p.property_id = ${property.id} and p.id = ${player_id}
+    where s.property_id = ${property.id} and s.id = ${send_id} and s.address_hash = p.phone_hash`;
+  if (!same) return true;
   const [verdict] = await verdictsOn(context, "voice", [{ address: null, hash: null, player: player_id }]);
   return verdict!.reasons.length > 0;
 }

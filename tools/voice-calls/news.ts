@@ -15,7 +15,7 @@ export type CallNotice = Extract<Notice, { kind: "call" }>;
 
 /**
  * Writes a vendor's news into its call, in any order: an ended call stays ended, and only learns its cost and its
- * words. A stop in the words revokes, even where the vendor's agent went on. A longer transcript replaces one. The words
+ * words. A stop in any report revokes, even where the vendor's agent went on. A longer transcript replaces one. The words
  * of a person whose data was erased are not kept. Answers the notices for the send. News of another provider's call
  * changes nothing.
  */
@@ -34,14 +34,14 @@ export async function applyCallNews(
   const call = (await findCall(context, seen.send_id, { lock: true }))!;
   const notice = call.anon_id === null ? news : withoutPerson(news);
   const told = linesOf(notice);
-  const lines = told.length > call.transcript.length ? told : [];
+  const lines = isLonger(told, call.transcript) ? told : [];
   const ours = lines.flatMap(({ by, text }) => (by === "us" ? [text] : []));
   const discloses = call.script !== null && ours.length > 0 && saysOpening(call.script, ours);
   await learn(context, call, notice, { lines, discloses });
-  const stop = call.outcome === "opted_out" ? undefined : await stopIn(context, lines);
+  const stop = call.outcome === "opted_out" ? undefined : await stopIn(context, told);
   if (stop) await revokeBySpeech(context, call, stop);
   if (notice.state !== "ended") return [];
-  if (stop && call.status === "ended") await endStopped(context, call, null);
+  if (stop && call.status === "ended") await endStopped(context, call, lines.length > 0 ? null : stop);
   if (call.status === "ended" && notice.seconds !== undefined && notice.cost === undefined)
     await priceCall(context, call.id);
   return endCall(context, call, stop ? "opted_out" : outcomeOf(call, notice, { lines, discloses }));
@@ -81,7 +81,10 @@ async function learn(
   const next = state === "ringing" ? "ringing" : "in_progress";
   const moves = isFirst || (call.status === "ringing" && next === "in_progress");
   const isNewlyAnswered = state === "answered" && moves;
-  const answered = state === "answered" || answeredBy !== undefined || lines.length > 0;
+  const wasAnswered =
+    state === "answered" || answeredBy !== undefined || (result === "completed" && (seconds ?? 0) > 0);
+  // Of a call that is over only its words still tell that it was answered.
+  const answered = lines.length > 0 || (wasAnswered && call.status !== "ended");
   // Late news of an unanswered call says nothing about the length of one that is over.
   const isLength = state === "ended" && (call.status !== "ended" || result === "completed");
   const length = isLength ? (seconds ?? null) : null;
@@ -123,6 +126,13 @@ function linesOf({ lines = [] }: CallNews): TranscriptLine[] {
   }));
 }
 
+function isLonger(told: readonly TranscriptLine[], known: readonly TranscriptLine[]): boolean {
+  if (told.length !== known.length) return told.length > known.length;
+  const characters = (lines: readonly TranscriptLine[]) =>
+    lines.reduce((sum, { text }) => sum + text.length, 0);
+  return characters(told) > characters(known);
+}
+
 async function stopIn(
   context: Context,
   lines: readonly TranscriptLine[],
@@ -146,9 +156,21 @@ function outcomeOf(call: StoredCall, notice: CallNotice, { lines, discloses }: T
   const said = discloses || call.disclosed_at !== null;
   const isMachine =
     (notice.answeredBy ?? call.answered_by) === "machine" ||
-    lines.some(({ by, text }) => by === "them" && isGreeting(text));
+    firstWords(lines).some(({ text }) => isGreeting(text));
   if (isMachine) return call.script?.voicemail && said ? "voicemail_left" : "voicemail_skipped";
   if (!said) return "abandoned";
   if (call.error_code === "relay_closed") return "dropped";
   return lines.length > 0 ? "completed" : "hung_up";
+}
+
+/** The other side's words before the agent answered them. Later in a call a person may speak of a voicemail. */
+function firstWords(lines: readonly TranscriptLine[]): readonly TranscriptLine[] {
+  const heard = lines.slice(
+    Math.max(
+      0,
+      lines.findIndex(({ by }) => by === "them"),
+    ),
+  );
+  const answer = heard.findIndex(({ by }) => by === "us");
+  return answer < 0 ? heard : heard.slice(0, answer);
 }

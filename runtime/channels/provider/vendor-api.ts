@@ -44,13 +44,21 @@ export async function callApi(request: Request): Promise<Reply | { reached: bool
     const reason = error instanceof Error ? error : new Error(String(error));
     const cause = reason.cause instanceof Error ? reason.cause : reason;
     const code = errorCode(cause);
-    return { reached: !isNotConnected(code), message: cause.message || code || reason.name };
+    return { reached: !isNotConnected(cause), message: cause.message || code || reason.name };
   }
 }
 
-/** Whether an error's code says that there was no connection, so nothing of the request was sent. */
-export function isNotConnected(code: string): boolean {
-  return NOT_CONNECTED.has(code) || /^(CERT_|ERR_TLS_)/.test(code);
+/** A refused certificate, or a handshake that failed: the codes of Node.js and of OpenSSL. */
+const NOT_SECURED =
+  /^(CERT_|ERR_TLS_|SELF_SIGNED_CERT|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_|ERR_SSL_\w+_ALERT_(PROTOCOL_VERSION|HANDSHAKE_FAILURE)$)/;
+/** Has the code of any other reset. */
+const CUT_IN_HANDSHAKE = "Client network socket disconnected before secure TLS connection was established";
+
+/** Whether an error says that there was no connection, or no secure one, so nothing of the request was sent. */
+export function isNotConnected(error: unknown): boolean {
+  const code = errorCode(error);
+  if (NOT_CONNECTED.has(code) || NOT_SECURED.test(code)) return true;
+  return error instanceof Error && error.message === CUT_IN_HANDSHAKE;
 }
 
 /**

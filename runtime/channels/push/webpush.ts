@@ -1,6 +1,5 @@
 import webpush from "web-push";
 import { z } from "zod";
-import { errorCode } from "#db/connection/error-code.ts";
 import { type Outgoing, type OutgoingAnswer, outgoing } from "#runtime/network/outgoing.ts";
 import { AddressRefused, refuseHost } from "#runtime/network/public-address.ts";
 import { readRetryAfter } from "#runtime/network/retry-after.ts";
@@ -188,6 +187,6 @@ function unanswered(error: unknown): Omit<Answer, "device"> {
     (one) => one instanceof AddressRefused,
   );
   if (refusal) return { is: "refused", code: "address_refused", message: refusal.message };
-  if (isNotConnected(errorCode(error))) return { is: "failing", code: "not_connected", message };
+  if (isNotConnected(error)) return { is: "failing", code: "not_connected", message };
   return { is: "unknown", code: "no_answer", message };
 }

@@ -83,9 +83,12 @@ function formOf(body: Buffer): URLSearchParams {
 
 /** Each name with its value, sorted; a repeated name has each distinct value once. */
 function signedFields(form: URLSearchParams): string {
-  const names = [...new Set(form.keys())].sort();
-  return names
-    .flatMap((name) => [...new Set(form.getAll(name))].sort().map((value) => name + value))
+  // Not `getAll`, which looks through the whole form: anybody can post one of very many names.
+  const values = new Map<string, Set<string>>();
+  for (const [name, value] of form) values.set(name, (values.get(name) ?? new Set()).add(value));
+  return [...values.keys()]
+    .sort()
+    .flatMap((name) => [...values.get(name)!].sort().map((value) => name + value))
     .join("");
 }
 

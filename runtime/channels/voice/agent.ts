@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { z } from "zod";
 import type { CallLine, CallNews, CallTimes, VoiceMessage } from "../provider/call.ts";
 import {
@@ -89,13 +90,17 @@ function noticesOf(report: AgentReport | null, at: number): Notice[] {
   if (!report || report.callId === "") return [];
   const { callId, sendId, event, news } = report;
   const about = {
-    // A report with more words is another report.
-    eventId: `${callId}:${event}:${news.lines?.length ?? 0}`,
+    // A report with other words is another report.
+    eventId: `${callId}:${event}:${digestOf(news.lines)}`,
     at: new Date(at).toISOString(),
     providerMessageId: callId,
     ...(sendId !== "" && { sendId }),
   };
   return [{ ...about, kind: "call", ...news }];
+}
+
+function digestOf(lines: readonly CallLine[] = []): string {
+  return createHash("sha256").update(JSON.stringify(lines)).digest("base64url").slice(0, 22);
 }
 
 /** A request with JSON, or one that reads where there is no body. */

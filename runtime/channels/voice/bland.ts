@@ -33,6 +33,7 @@ export default agent<Settings>({
       max_duration: Math.floor(limit / 60),
       voicemail: voicemail === null ? { action: "hangup" } : { action: "leave_message", message: voicemail },
       answered_by_enabled: true,
+      record: false,
       webhook: callbackUrl,
       metadata: { send_id: id },
       ...(voice && { voice }),

@@ -49,7 +49,9 @@ async function transmit(
   if (!("status" in reply)) return trouble(message, reply);
   const sid =
     textAt(reply.body, "sid") || textAt(reply.body, "call_sid") || textAt(reply.body, "data", "call_sid");
-  if (reply.status < 300) return { id, status: "sent", providerMessageId: sid || withoutSid(given, id) };
+  // A gateway's page is no answer of the carrier.
+  if (reply.status < 300 && reply.body !== null)
+    return { id, status: "sent", providerMessageId: sid || withoutSid(given, id) };
   const code = numberAt(reply.body, "code");
   const words = (textAt(reply.body, "message") || `The provider answered ${reply.status}.`).replaceAll(
     message.to,

@@ -58,6 +58,8 @@ export default agent<Settings>({
       voicemailDetection: { provider: "vapi" },
       ...(voicemail !== null && { voicemailMessage: voicemail }),
       maxDurationSeconds: limit,
+      // Vapi records every call by default, and nobody has agreed to that.
+      artifactPlan: { recordingEnabled: false },
       server,
       serverMessages: ["status-update", "end-of-call-report"],
       metadata: { send_id: id },

@@ -129,6 +129,29 @@ test("a message that a provider may have taken goes to no other, and the provide
   expect(again).toEqual([]);
 });
 
+test("a provider that took nothing is asked with one message at a time, until it takes one", async () => {
+  await provider("sendgrid", { is_default: true });
+  let isDown = true;
+  const one = vendors({ sendgrid: (message) => (isDown ? unclear(message) : sent(message)) });
+  const id = await scenario.planned(60);
+  const hurry = () =>
+    service.internals.db.asSystem(
+      (sql) => sql`update queue set run_at = now() where property_id = ${scenario.id}`,
+    );
+  await scenario.work(one);
+  const unsure = one.given("sendgrid").length;
+  for (const more of [1, 2, 3]) {
+    await hurry();
+    await scenario.work(one);
+    expect(one.given("sendgrid")).toHaveLength(unsure + more);
+    expect((await scenario.get(id)).status_reason).toMatch(/takes no messages \(http_500\)/);
+  }
+  isDown = false;
+  await hurry();
+  await scenario.work(one);
+  expect(await scenario.tally(id)).toEqual({ unknown: unsure + 3, sent: 57 - unsure });
+});
+
 test("a provider that refuses us goes last from then on, until its credentials are written again", async () => {
   const { id: bad } = await provider("sendgrid", { is_default: true });
   await provider("resend");
@@ -209,6 +232,20 @@ test("a message that a provider may have had is not given to it again once it ha
   const after = one.given("resend").map((message) => message.id);
   expect(new Set(after).size).toBe(after.length);
   expect(await scenario.tally(id)).toEqual({ unknown: before.length, sent: 12 - before.length });
+});
+
+test("the only provider of a channel is not deleted while a campaign would go on without one", async () => {
+  const { id: only } = await provider("sendgrid");
+  const id = await scenario.planned(2);
+  const deleting = () => scenario.call("delete_message_provider", { id: only });
+  await expect(deleting()).rejects.toThrow(/is sending and has no other email provider/);
+  const { id: other } = await provider("resend");
+  await deleting();
+  const both = vendors({ resend: sent });
+  await scenario.work(both);
+  expect(both.given("resend")).toHaveLength(2);
+  expect(await scenario.get(id)).toMatchObject({ status: "sent" });
+  await scenario.call("delete_message_provider", { id: other });
 });
 
 test("a provider that may not carry gaming content stops the campaign before anything is sent", async () => {

@@ -161,6 +161,150 @@ test.each(KINDS)("a stop that only a second report of %s has revokes once", asyn
   expect(await revocations()).toEqual(before);
 });
 
+test.each(KINDS)("a stop that a second report of %s has in as many lines revokes", async (kind) => {
+  const { playerId, tell } = await placed(kind);
+  await tell(
+    [
+      ["us", OPENING],
+      ["them", "Hello?"],
+    ],
+    "spoke",
+  );
+  await tell(
+    [
+      ["us", OPENING],
+      ["them", "Hello? Stop calling me"],
+    ],
+    "spoke",
+  );
+  const call = await row();
+  expect(call).toMatchObject({ status: "ended", outcome: "opted_out" });
+  expect(call.transcript[1].text).toBe("Hello? Stop calling me");
+  const asking = { propertyId: scenario.id, channel: "voice", playerId };
+  expect((await scenario.call("compliance_check", asking)).allowed).toBe(false);
+});
+
+test.each(KINDS)("a stop in a report of %s that is shorter than another one revokes", async (kind) => {
+  const { playerId, tell } = await placed(kind);
+  await tell(
+    [
+      ["us", OPENING],
+      ["them", "Well, thank you"],
+      ["us", "Goodbye."],
+    ],
+    "spoke",
+  );
+  await tell(
+    [
+      ["us", OPENING],
+      ["them", "Stop"],
+    ],
+    "spoke",
+  );
+  const call = await row();
+  expect(call).toMatchObject({ status: "ended", outcome: "opted_out" });
+  expect(call.transcript.map(({ text }: { text: string }) => text)).toEqual([
+    OPENING,
+    "Well, thank you",
+    "Goodbye.",
+    "Stop",
+  ]);
+  const asking = { propertyId: scenario.id, channel: "voice", playerId };
+  expect((await scenario.call("compliance_check", asking)).allowed).toBe(false);
+});
+
+test.each(KINDS)("a person who speaks of a voicemail to %s later in the call is a person", async (kind) => {
+  const { campaign, tell } = await placed(kind);
+  await tell(
+    [
+      ["us", OPENING],
+      ["them", "Hello?"],
+      ["us", "You have free play."],
+      ["them", "Can you leave that on my voicemail?"],
+    ],
+    "spoke",
+  );
+  expect(await row()).toMatchObject({ outcome: "completed", answered_by: "human" });
+  expect((await scenario.stats(campaign)).calls).toMatchObject({ answered: 1, voicemail: 0 });
+});
+
+test.each(KINDS)(
+  "the first words that %s reports tell a machine, in one line or in several",
+  async (kind) => {
+    const { tell } = await placed(kind);
+    await tell(
+      [
+        ["us", OPENING],
+        ["them", "You have reached Ana."],
+        ["them", "Please leave a message after the tone."],
+        ["us", "You have free play."],
+      ],
+      "spoke",
+    );
+    expect(await row()).toMatchObject({ answered_by: "machine" });
+  },
+);
+
+test.each(KINDS)("a report of %s with an impossible length keeps its stop", async (kind) => {
+  const { playerId, body } = await placed(kind);
+  const lines: Line[] = [
+    ["us", OPENING],
+    ["them", "Stop calling me \u0000\ud800"],
+  ];
+  const told = JSON.stringify(VENDORS[kind].recorded(VENDORS[kind].sendId(body), lines))
+    .replace("41600", "4e15")
+    .replace("0.6933", "1e12")
+    .replace('"endedAt":"2026', '"endedAt":"9026');
+  record = () => HttpResponse.json(JSON.parse(told));
+  await later(1);
+  expect(await row()).toMatchObject({ status: "ended", outcome: "opted_out" });
+  const asking = { propertyId: scenario.id, channel: "voice", playerId };
+  expect((await scenario.call("compliance_check", asking)).allowed).toBe(false);
+});
+
+test("vapi and bland are told to record no voice", async () => {
+  const vapi = await placed("vapi");
+  expect(vapi.body.assistant.artifactPlan).toEqual({ recordingEnabled: false });
+  asked = [];
+  scenario = await callScenario(service);
+  const bland = await placed("bland");
+  expect(bland.body.record).toBe(false);
+});
+
+test("a provider that took nothing rests while another one places the calls", async () => {
+  const provider = (kind: Kind, isDefault: boolean) =>
+    scenario.call("create_message_provider", {
+      channel: "voice",
+      kind,
+      name: kind,
+      from_address: "+18005550199",
+      credentials: VENDORS[kind].credentials,
+      allows_gaming: true,
+      is_default: isDefault,
+    });
+  await provider("vapi", true);
+  await provider("retell", false);
+  let silent = 0;
+  apis.use(
+    http.post("https://api.vapi.ai/call", () => {
+      silent += 1;
+      return HttpResponse.json({}, { status: 500 });
+    }),
+  );
+  await scenario.caller();
+  const first = await scenario.voiceCampaign();
+  await scenario.send(first);
+  await service.idle();
+  expect(await scenario.tally(first)).toEqual({ unknown: 1 });
+  await scenario.caller();
+  const second = await scenario.voiceCampaign();
+  await scenario.send(second);
+  await service.idle();
+  apis.resetHandlers();
+  expect(await scenario.tally(second)).toEqual({ sent: 1, deferred: 1 });
+  expect([silent, asked.length]).toEqual([1, 1]);
+});
+
 test.each(KINDS)("an agent of %s that does not say who calls has abandoned the person", async (kind) => {
   const { campaign, tell } = await placed(kind);
   await tell(

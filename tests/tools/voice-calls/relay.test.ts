@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { HttpResponse, http, passthrough } from "msw";
 import { setupServer } from "msw/node";
 import postgres from "postgres";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { relayToken } from "#runtime/channels/voice/relay-callbacks.ts";
 import { serveCalls } from "#transports/voice/relay.ts";
 import { lockWaits, openTransaction } from "../../support/blocking.ts";
@@ -334,6 +334,15 @@ test("a gate that closes before the pick-up says nothing", async () => {
   });
 });
 
+test("a number that is the player's no more at the pick-up hears nothing", async () => {
+  const { playerId, call: one } = await call();
+  await scenario.call("update_player", { id: playerId, phone: "+17025559001" });
+  const phone = await pickUp(service.baseUrl, one);
+  await phone.ended;
+  expect(phone.said).toEqual([]);
+  expect(await row()).toMatchObject({ outcome: "barred" });
+});
+
 test("a person who heard nothing is an abandoned call, and too many pause the campaign", async () => {
   const { campaign, call: one } = await call();
   await report(service.baseUrl, one, { CallStatus: "in-progress" });
@@ -371,11 +380,35 @@ test("news out of order, twice, late or of nobody's call settles each call once"
     callback: one.callback.replace(/send_id=.*/, "send_id=00000000-0000-7000-8000-000000000000"),
   };
   expect(await report(service.baseUrl, strange, { CallStatus: "completed" })).toBe(200);
+  const foreign = { ...one, sid: "CA-x", callback: one.callback.replace(/send_id=.*/, "send_id=order-5") };
+  expect(await report(service.baseUrl, foreign, { CallStatus: "completed" })).toBe(200);
   // A call that rang is a call: the number rests for a day.
   const next = await scenario.voiceCampaign();
   await scenario.send(next);
   await service.idle();
   expect(await status(next)).toMatchObject({ status: "deferred", skip_reasons: ["frequency_capped"] });
+});
+
+test("news of an answer that comes after the end makes no answered call, and the end alone tells a length", async () => {
+  const { call: one } = await call();
+  await report(service.baseUrl, one, { CallStatus: "no-answer", CallDuration: "0" });
+  await report(service.baseUrl, one, { CallStatus: "in-progress", AnsweredBy: "human" });
+  await report(service.baseUrl, one, { CallStatus: "completed", CallDuration: "9" });
+  expect(await row()).toMatchObject({
+    outcome: "no_answer",
+    started_at: null,
+    answered_by: null,
+    cost: null,
+  });
+  scenario = await callScenario(service);
+  placed.length = 0;
+  const { call: other } = await call();
+  await report(service.baseUrl, other, { CallStatus: "completed", CallDuration: "70" });
+  const ended = await row();
+  expect(ended).toMatchObject({ seconds: 70, cost: 0.2 });
+  expect(Date.parse(ended.started_at)).toBeLessThanOrEqual(Date.parse(ended.ended_at) - 69_000);
+  await report(service.baseUrl, other, { CallStatus: "in-progress" });
+  expect((await row()).started_at).toBe(ended.started_at);
 });
 
 test("forged callbacks and handshakes are refused, and change nothing", async () => {
@@ -564,6 +597,49 @@ test("a carrier's late news changes no length, no cost and no person of a call t
     cost: 0.2,
     answered_by: "human",
   });
+});
+
+test("a stop is stored though another writer holds the player for longer than a lock is waited for", async () => {
+  const { playerId, call: one } = await call();
+  const phone = await pickUp(service.baseUrl, one);
+  await phone.heard(3);
+  const admin = postgres(service.database.url, { max: 2, onnotice: () => {} });
+  const release = await openTransaction(
+    admin,
+    (sql) => sql`select from players where id = ${playerId} for update`,
+  );
+  phone.say("stop calling me");
+  const waits = new Set<string>();
+  await vi.waitFor(
+    async () => {
+      const waiting = await admin<{ wait: string }[]>`
+        select pid || ' ' || query_start as wait from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`;
+      for (const { wait } of waiting) waits.add(wait);
+      expect(waits.size).toBeGreaterThan(1);
+    },
+    { timeout: 15_000, interval: 20 },
+  );
+  await release();
+  await phone.ended;
+  expect(await row()).toMatchObject({ status: "ended", outcome: "opted_out" });
+  expect(await isAllowed(playerId)).toBe(false);
+  await admin.end();
+});
+
+test("a gateway's page in place of the carrier's answer is no call that was placed", async () => {
+  refusal = () => new HttpResponse("<html>Welcome</html>", { status: 200 });
+  const { campaign } = await call();
+  expect(await status(campaign)).toMatchObject({ status: "unknown", error_code: "http_200" });
+});
+
+test("a provider is not deleted while its calls are under way", async () => {
+  const { campaign, provider, call: one } = await call();
+  const deleting = () => scenario.call("delete_message_provider", { id: provider.id });
+  expect(await scenario.get(campaign)).toMatchObject({ status: "sent" });
+  await expect(deleting()).rejects.toThrow(/1 of this provider's calls are under way/);
+  await report(service.baseUrl, one, { CallStatus: "no-answer" });
+  await deleting();
 });
 
 test("words that were heard before the service stops are stored before the calls' WebSockets are given up", async () => {

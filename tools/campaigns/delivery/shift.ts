@@ -13,6 +13,8 @@ import type { Delivery } from "./delivery.ts";
 export const PARALLEL_BATCHES = 3;
 // Then the job makes room for the property's other jobs.
 const SHIFT_MS = 10_000;
+// A provider that took nothing at last may keep all that it is given without a word.
+const PROBE = 1;
 // Many campaigns may begin at once: with full batches most of their messages would come too late after the check.
 const FIRST_BATCH = 50;
 // A batch grows by this factor until one has late messages. Then doubling would make every third too large again.
@@ -24,12 +26,18 @@ const MOST_WAIT_SECONDS = 2;
 /** Sends due messages for the time of a shift. */
 export async function runShift<C extends SendingChannel>(delivery: Delivery<C>): Promise<void> {
   const until = performance.now() + SHIFT_MS;
-  const loops = Array.from({ length: PARALLEL_BATCHES }, () => loopOrStop(delivery, until));
+  const count = isDown(delivery) ? 1 : PARALLEL_BATCHES;
+  const loops = Array.from({ length: count }, () => loopOrStop(delivery, until));
   const failed = (await Promise.allSettled(loops)).find((loop) => loop.status === "rejected");
   const unrecorded = (await Promise.all(delivery.recordings)).find((result) => result !== null);
   await delivery.routes.noted();
   if (failed) throw failed.reason;
   if (unrecorded) throw unrecorded.error;
+}
+
+/** Whether the first provider took nothing when it was asked last. */
+function isDown<C extends SendingChannel>({ routes }: Delivery<C>): boolean {
+  return routes.current().candidate.health === "failing";
 }
 
 async function loopOrStop<C extends SendingChannel>(delivery: Delivery<C>, until: number): Promise<void> {
@@ -44,7 +52,7 @@ async function loopOrStop<C extends SendingChannel>(delivery: Delivery<C>, until
 /** Claims and delivers batch after batch, until nothing is due or the shift ends. */
 async function deliverBatches<C extends SendingChannel>(delivery: Delivery<C>, until: number): Promise<void> {
   const { job, routes } = delivery;
-  let limit = FIRST_BATCH;
+  let limit = isDown(delivery) ? PROBE : FIRST_BATCH;
   let growth = GROWTH;
   while (!delivery.stopped && !job.signal.aborted) {
     const { after } = delivery;
