@@ -8,6 +8,7 @@ import { afterChange } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, type RowOf, table, type Values } from "#runtime/operation/table.ts";
 import { LIVE_CAMPAIGNS } from "#tools/statuses/campaigns.ts";
+import { refuseUsed } from "#tools/uses/refuse-used.ts";
 import { countOpenCalls } from "#tools/voice-calls/call.ts";
 import { columns } from "./columns.ts";
 
@@ -80,22 +81,9 @@ async function takeDefault({ sql, property }: Context, channel: string, id: stri
     where property_id = ${property.id} and channel = ${channel} and is_default and id is distinct from ${id}`;
 }
 
-async function beforeDelete(context: Context, current: RowOf<typeof columns>): Promise<Values> {
-  const { sql, property } = context;
-  const { id, channel } = current;
-  const [busy] = await sql<{ id: string; status: string; names: boolean }[]>`
-    select id, status, provider_id is not null as names from campaigns
-    where property_id = ${property.id} and deleted_at is null and status in (${literals(LIVE_CAMPAIGNS)})
-      and (provider_id = ${id} or provider_id is null and channel = ${channel} and not exists (
-        select from message_providers o
-        where o.property_id = ${property.id} and o.channel = ${channel} and o.id <> ${id} and o.deleted_at is null))
-    limit 1`;
-  if (busy) {
-    const need = busy.names
-      ? "names this provider; change it first"
-      : `has no other ${channel} provider, so its messages would reach nobody; pause it by is_active false, or give another provider first`;
-    throw new Fault("conflict", { message: `The campaign ${busy.id} is ${busy.status} and ${need}.` });
-  }
+async function beforeDelete(context: Context, { id, channel }: RowOf<typeof columns>): Promise<Values> {
+  await refuseUsed(context, { noun: "provider", id });
+  await refuseLast(context, { id, channel });
   const open = channel === "voice" ? await countOpenCalls(context, id) : 0;
   if (open > 0) {
     throw new Fault("conflict", {
@@ -103,4 +91,24 @@ async function beforeDelete(context: Context, current: RowOf<typeof columns>): P
     });
   }
   return { credentials: {}, is_default: false };
+}
+
+/** Refuses to take a channel's only provider from messages that may still go: the built-in mailbox would take them. */
+async function refuseLast(
+  { sql, property }: Context,
+  { id, channel }: { id: string; channel: SendingChannel },
+) {
+  const [left] = await sql<{ name: string; status: string }[]>`
+    select c.name, coalesce(j.status, c.status) as status from campaigns c
+      left join journeys j on j.property_id = ${property.id} and j.id = c.journey_id and j.deleted_at is null
+    where c.property_id = ${property.id} and c.channel = ${channel} and c.deleted_at is null
+      and c.status in (${literals(LIVE_CAMPAIGNS)})
+      and (c.journey_id is null or j.status in ('active', 'paused')) and not exists (
+        select from message_providers o
+        where o.property_id = ${property.id} and o.channel = ${channel} and o.id <> ${id} and o.deleted_at is null)
+    limit 1`;
+  if (!left) return;
+  throw new Fault("conflict", {
+    message: `The campaign "${left.name}" is ${left.status} and has no other ${channel} provider, so its messages would reach nobody; pause it by is_active false, or give another provider first.`,
+  });
 }

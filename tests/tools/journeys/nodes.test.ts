@@ -202,6 +202,145 @@ describe("a wait", () => {
   });
 });
 
+describe("the journey's own messages as conditions", () => {
+  const mail = { channel: "email", subject: "Hi", body_html: "<p>Hi</p>" };
+  const message = (id: string, config: object = mail) => ({ id, type: "message", config });
+  const seen = (fact: string, value: unknown = true) => [{ field: fact, operator: "eq", value }];
+  const wait = (id: string, fact: string) => ({
+    id,
+    type: "wait_until",
+    config: { conditions: seen(fact), timeout: { amount: 3, unit: "days" } },
+  });
+  const people = async (clock: JourneyClock) => {
+    const ids: string[] = [];
+    for (const name of ["p0", "p1"]) {
+      ids.push(await clock.scenario.player({ player_id: name, email: `${name}@example.com` }));
+    }
+    return ids;
+  };
+  /** As tracking notes it at the last message that the player has. */
+  const opens = (clock: JourneyClock, player: string) =>
+    clock.scenario.query(
+      (sql) => sql`
+        update campaign_sends set opened_at = now() where property_id = ${clock.scenario.id} and id = (
+          select id from campaign_sends where property_id = ${clock.scenario.id} and player_id = ${player}
+          order by id desc limit 1)`,
+    );
+  const settle = async (clock: JourneyClock, journey: string, minutes: number) => {
+    await clock.pass(minutes, journey);
+    await clock.deliver();
+    await clock.pass(1, journey);
+  };
+
+  test("part those who have opened a message in time from the others", async () => {
+    const clock = await journeyClock(service);
+    const ids = await people(clock);
+    const journey = await clock.published(
+      chain(
+        [
+          message("hello"),
+          wait("seen", "message.hello.opened"),
+          goal,
+          message("again"),
+          end("end", "reminded"),
+        ],
+        [
+          { from: "seen", to: "goal", label: "yes" },
+          { from: "seen", to: "again", label: "timed_out" },
+        ],
+      ),
+    );
+    await clock.enroll(journey, ids);
+    await settle(clock, journey, 1);
+    await settle(clock, journey, 60);
+    expect((await clock.entries(journey)).map(({ node }) => node)).toEqual(["seen", "seen"]);
+    await opens(clock, ids[0]!);
+    await settle(clock, journey, 60);
+    expect((await clock.entries(journey)).map(({ node }) => node)).toEqual(["goal", "seen"]);
+    await settle(clock, journey, 3 * DAY);
+    expect((await clock.entries(journey)).map(({ exit_reason }) => exit_reason)).toEqual([
+      "goal_reached",
+      "reminded",
+    ]);
+    expect(await clock.verify(journey)).toMatchObject({ ok: true });
+    const simulated = await clock.scenario.call("simulate_journey", {
+      ...{ propertyId: clock.scenario.id, journeyId: journey, playerIds: ids, days: 10 },
+    });
+    expect(simulated.entered ?? simulated.players).toBe(2);
+  });
+
+  test("in a round are those of its own message, and of the player's own entry", async () => {
+    const clock = await journeyClock(service);
+    const ids = await people(clock);
+    const split = (id: string, field: string) => ({
+      id,
+      type: "branch",
+      config: { branches: [{ label: "no", conditions: seen(field, false) }] },
+    });
+    // Those who have not opened the last message get it again after a day.
+    const journey = await clock.published(
+      {
+        nodes: [
+          { id: "in", type: "trigger", config: { on: "api" } },
+          message("offer-1"),
+          delay("rest", 24),
+          split("by", "message.offer-1.opened"),
+          end(),
+        ],
+        edges: [
+          { from: "in", to: "offer-1" },
+          { from: "offer-1", to: "rest" },
+          { from: "rest", to: "by" },
+          { from: "by", to: "offer-1", label: "no" },
+          { from: "by", to: "end", label: "otherwise" },
+        ],
+      },
+      { reentry: { mode: "always" } },
+    );
+    await clock.enroll(journey, ids);
+    await settle(clock, journey, 1);
+    await opens(clock, ids[0]!);
+    await settle(clock, journey, DAY);
+    expect((await clock.entries(journey)).map(({ status }) => status)).toEqual(["completed", "active"]);
+    await opens(clock, ids[1]!);
+    // The first player's second entry knows nothing of the first one.
+    await clock.enroll(journey, ids.slice(0, 1));
+    await settle(clock, journey, DAY + 1);
+    await settle(clock, journey, DAY + 1);
+    expect((await clock.entries(journey)).map(({ status, path }) => [status, path.length])).toEqual([
+      ["completed", 5],
+      ["active", 6],
+      ["completed", 8],
+    ]);
+  });
+
+  test("are named where they can never hold, and belong to journeys alone", async () => {
+    const clock = await journeyClock(service);
+    const text = { channel: "sms", body_text: "Hi" };
+    const draft = chain([
+      message("hello"),
+      message("text", text),
+      wait("a", "message.hello.opened"),
+      wait("b", "message.text.opened"),
+      wait("c", "message.nobody.sent"),
+      wait("d", "message.text.sent"),
+      end(),
+    ]);
+    const { id } = await clock.scenario.call("create_journey", { name: "J", draft_definition: draft });
+    const { errors } = await clock.scenario.call("validate_journey", {
+      ...{ journeyId: id, propertyId: clock.scenario.id },
+    });
+    const conditions = errors.filter(({ node }: { node: string }) => node.length === 1);
+    expect(conditions).toMatchObject([
+      { node: "b", message: expect.stringContaining("can never hold: nobody counts who has opened") },
+      { node: "c", message: expect.stringContaining("names no message of this journey; it has hello, text") },
+    ]);
+    await expect(
+      clock.scenario.call("create_segment", { name: "S", conditions: seen("message.hello.opened") }),
+    ).rejects.toThrow("is not a field");
+  });
+});
+
 /** A node whose ways each end the journey, with the way as the reason. */
 function fork(node: PlainNode, ways: readonly string[]) {
   const API = { id: "in", type: "trigger", config: { on: "api" } };
@@ -318,9 +457,13 @@ describe("actions", () => {
     const change = { id: "change", type: "update_player", config: { custom: { stage: "second" } } };
     const journey = await clock.published(chain([change, end()]), { name: "Stages" });
     await expect(clock.scenario.call("delete_custom_field", { id })).rejects.toThrow(
-      "the journey Stages uses it",
+      'The journey "Stages", which is active, uses this custom field',
     );
-    await clock.scenario.call("update_custom_field", { id, archived_at: new Date().toISOString() });
+    // As no operation does while the journey needs it.
+    await clock.scenario.query(
+      (sql) => sql`
+        update custom_fields set archived_at = now() where property_id = ${clock.scenario.id} and id = ${id}`,
+    );
     await clock.enroll(journey, ids);
     await clock.job(journey);
     expect(await clock.scenario.call("get_journey", { id: journey })).toMatchObject({
@@ -348,7 +491,7 @@ describe("actions", () => {
     const about = { journeyId: journey, propertyId: clock.scenario.id };
     await clock.scenario.call("publish_journey", { ...about, onPublish: "finish_old" });
     const gone = () => clock.scenario.call("delete_custom_field", { id });
-    await expect(gone()).rejects.toThrow("the journey Stages uses it");
+    await expect(gone()).rejects.toThrow('The journey "Stages", which is active, uses this custom field');
     await clock.scenario.call("exit_players", { ...about, playerIds: ids });
     await gone();
   });
@@ -427,6 +570,71 @@ describe("limits", () => {
       await clock.pass(30, journey);
       expect(await through()).toBe(expected);
     }
+  });
+
+  test("a rate limit lets late people through evenly too, and nobody passes anybody", async () => {
+    const clock = await journeyClock(service);
+    const ids = await crowd(clock, [{}, {}, {}, {}]);
+    const limit = { id: "slow", type: "rate_limit", config: { most: 2, per: "hour" } };
+    const journey = await clock.published(chain([limit, end()]));
+    await clock.enroll(journey, ids.slice(0, 3));
+    await clock.pass(1, journey);
+    // Nobody steps for ten hours.
+    clock.put(10 * 60);
+    await clock.enroll(journey, ids.slice(3));
+    const through = async () =>
+      (await clock.entries(journey)).flatMap(({ player, status }) => (status === "completed" ? player : []));
+    await clock.pass(0, journey);
+    expect(await through()).toEqual(["P000", "P001"]);
+    await clock.pass(28, journey);
+    expect(await through()).toEqual(["P000", "P001"]);
+    await clock.pass(2, journey);
+    expect(await through()).toEqual(["P000", "P001", "P002"]);
+    await clock.pass(28, journey);
+    expect(await through()).toEqual(["P000", "P001", "P002"]);
+    await clock.pass(2, journey);
+    expect(await through()).toEqual(["P000", "P001", "P002", "P003"]);
+    expect(await clock.verify(journey)).toMatchObject({ ok: true });
+  });
+
+  test("a rate limit holds where one person comes late and the next comes behind", async () => {
+    const clock = await journeyClock(service);
+    const ids = await crowd(clock, [{}, {}, {}]);
+    const limit = { id: "slow", type: "rate_limit", config: { most: 1, per: "hour" } };
+    const journey = await clock.published(chain([limit, end()]));
+    await clock.enroll(journey, ids.slice(0, 2));
+    await clock.pass(1, journey);
+    await clock.pass(10 * 60, journey);
+    await clock.enroll(journey, ids.slice(2));
+    await clock.pass(1, journey);
+    const statuses = async () => (await clock.entries(journey)).map(({ status }) => status);
+    expect(await statuses()).toEqual(["completed", "completed", "active"]);
+    await clock.pass(58, journey);
+    expect(await statuses()).toEqual(["completed", "completed", "completed"]);
+  });
+
+  test("a window that opens and closes while nobody steps lets nobody through before it opens again", async () => {
+    const clock = await journeyClock(service);
+    const ids = await crowd(clock, [{ timezone: "Etc/UTC" }]);
+    const opensAt = Math.floor(Date.now() / 3_600_000 + 2) * 3_600_000;
+    const local = (at: number) => new Date(at).toISOString().slice(11, 16);
+    const to = local(opensAt + 3_600_000);
+    const open = { id: "open", type: "time_window", config: { from: local(opensAt), to } };
+    const journey = await clock.published(chain([open, end()]));
+    await clock.enroll(journey, ids);
+    await clock.pass(1, journey);
+    await clock.pass(5 * 60, journey);
+    const [waiting] = await clock.entries(journey);
+    expect(waiting).toMatchObject({ node: "open", status: "active", phase: "waiting" });
+    expect(Date.parse(waiting!.wake_at!)).toBe(opensAt + DAY * 60_000);
+    await clock.pass(DAY, journey);
+    expect(await clock.entries(journey)).toMatchObject([{ node: "open", status: "active" }]);
+    clock.put((opensAt + 2 * DAY * 60_000 - Date.parse(clock.at())) / 60_000);
+    await clock.pass(0, journey);
+    expect(await clock.entries(journey)).toMatchObject([
+      { status: "completed", path: ["in", "open", "end"] },
+    ]);
+    expect(await clock.verify(journey)).toMatchObject({ ok: true });
   });
 
   test("a window lets people on only while it is open by their clock", async () => {
