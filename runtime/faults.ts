@@ -54,7 +54,8 @@ export const FAULTS = {
   rate_limited: { status: 429, message: "rate_limited" },
   header_too_large: {
     status: 431,
-    message: "The request's headers are too large. Send fewer or shorter ones.",
+    message:
+      "The request's address and headers are longer than 48 kB. Send shorter ones, and a long list in parts.",
   },
   internal: { status: 500, message: "The service failed. Retry with backoff." },
   unavailable: { status: 503, message: "The service is briefly unavailable. Retry with backoff." },

@@ -130,7 +130,7 @@ function readCondition(scan: Scan, nested: boolean): Condition {
   if (!fitting.includes(word)) {
     refuse(scan, `${word} does not fit ${column} (${type}), which takes ${fitting.join(", ")}`);
   }
-  const read = readOperand(scan, word, type, nested);
+  const read = readOperand(scan, word, { type, isPath: path.length > 0, nested });
   const form = path.length === 0 ? scan.readable.columns[column]!.form : undefined;
   const operand = form ? formed(scan, word, read, form) : read;
   // As text 10 stands before 9, so a dotted path is ordered as JSON when the value is a number.

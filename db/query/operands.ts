@@ -88,14 +88,20 @@ export function formed(scan: Scan, operator: Operator, { type, value }: Operand,
   return { type, value: Array.isArray(value) ? value.map(inForm) : inForm(value) };
 }
 
-/**
- * Reads the operand after the scan's dot. `nested`: inside a group, where a comma ends the operand. In groups and
- * lists, spaces around a value count only within quotes.
- */
-export function readOperand(scan: Scan, operator: Operator, type: ColumnType, nested: boolean): Operand {
+/** How an operand is read. */
+interface Reading {
+  type: ColumnType;
+  /** The comparison is with the end of a path into a JSON column. */
+  isPath: boolean;
+  /** Inside a group, where a comma ends the operand. */
+  nested: boolean;
+}
+
+/** Reads the operand after the scan's dot. In groups and lists, spaces around a value count only within quotes. */
+export function readOperand(scan: Scan, operator: Operator, { type, isPath, nested }: Reading): Operand {
   if (operator === "in") return { type, value: readList(scan, type, nested) };
   const text = nested ? takeNested(scan) : scan.text.slice(scan.at + 1);
-  if (operator === "is") return { type, value: readIs(scan, type, text) };
+  if (operator === "is") return { type, value: readIs(scan, isPath || type === "boolean", text) };
   if (operator === "like" || operator === "ilike") return { type, value: readPattern(scan, text) };
   if (type === "text[]") return { type, value: readArray(scan, "text", text) };
   if (type === "uuid[]") return { type, value: readArray(scan, "uuid", text) };
@@ -114,10 +120,10 @@ function takeNested(scan: Scan): string {
   return quoted === undefined ? taken.trim() : unquote(quoted);
 }
 
-function readIs(scan: Scan, type: ColumnType, text: string): string {
+function readIs(scan: Scan, canBeBoolean: boolean, text: string): string {
   const word = text.toLowerCase();
   if (!Object.hasOwn(IS, word)) refuse(scan, `is takes ${Object.keys(IS).join(", ")}; not ${quote(text)}`);
-  if (!word.includes("null") && type !== "boolean") refuse(scan, `is.${word} fits a boolean column only`);
+  if (!word.includes("null") && !canBeBoolean) refuse(scan, `is.${word} fits a boolean column only`);
   return word;
 }
 

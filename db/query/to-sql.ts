@@ -95,7 +95,7 @@ const BINARY = {
 function conditionSql(readable: ReadableTable, condition: Condition): Fragment {
   const { operator, type, value } = condition;
   const left = targetSql(readable, condition);
-  if (operator === "is") return sql`${left} ${raw(IS[String(value)]!)}`;
+  if (operator === "is") return isSql(left, condition);
   if (operator === "in") return sql`${left} = any(${typed(value, `${type}[]`)})`;
   const right = typed(value, type);
   const compared = sql`${left} ${raw(BINARY[operator])} ${right}`;
@@ -104,6 +104,14 @@ function conditionSql(readable: ReadableTable, condition: Condition): Fragment {
   return alike
     ? sql`(case when jsonb_typeof(${left}) = jsonb_typeof(${right}) then ${compared} end)`
     : compared;
+}
+
+/** A boolean at the end of a JSON path is JSON, or its text. */
+function isSql(left: Fragment, { path, type, value }: Condition): Fragment {
+  const word = String(value);
+  if (path.length === 0) return sql`${left} ${raw(IS[word]!)}`;
+  if (word === "true" || word === "false") return sql`(${left} = ${typed(word, type)}) is true`;
+  return sql`${left} ${raw(IS[word === "unknown" ? "null" : word]!)}`;
 }
 
 function targetSql(readable: ReadableTable, { column, path, type }: Condition): Fragment {

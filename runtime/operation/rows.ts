@@ -54,8 +54,10 @@ async function write<C extends Columns>(
 /** The conflict that names the key of another row; any other error as it is. */
 function takenKey(table: Table, values: object, error: unknown): unknown {
   const { key, name, noun } = table;
-  const taken = `${name}_${key.join("_")}`;
-  if (key.length === 0 || !isSqlState(error, "23505", taken)) return error;
+  const columns = key.join("_");
+  // A constraint in the table's own definition has PostgreSQL's name for it.
+  const constraints = [`${name}_${columns}`, `${name}_property_id_${columns}_key`];
+  if (key.length === 0 || !constraints.some((one) => isSqlState(error, "23505", one))) return error;
   const named = key
     .map((column) => `${column} ${JSON.stringify((values as Record<string, unknown>)[column])}`)
     .join(" and ");

@@ -38,7 +38,7 @@ export async function recordEvents(context: Context, events: readonly NewEvent[]
   const before = known.length > 0 ? await recorded(context, known) : new Map<string, PlayerEvent>();
   return rows.map((row, index) => {
     const result = added.get(row.id) ?? before.get(row.external_id!)!;
-    if (!added.has(row.id) && isOther(result, row)) throw taken(row.external_id!, index);
+    if (!added.has(row.id) && isOther(result, row)) throw taken(events, index);
     return result;
   });
 }
@@ -49,7 +49,7 @@ function refuseLarge(events: readonly NewEvent[]): void {
   );
   if (large < 0) return;
   const message = `are larger than ${MOST_BYTES} bytes`;
-  const field = events.length > 1 ? `[${large}].properties` : "properties";
+  const field = fieldOf(events, large, "properties");
   throw new Fault("invalid", { message: `${field}: ${message}`, details: [{ field, message }] });
 }
 
@@ -88,7 +88,7 @@ async function playersNamed({ sql, property }: Context, events: readonly NewEven
 function unknown(events: readonly NewEvent[], missing: number[]): Fault {
   const details = missing.slice(0, MOST_SHOWN).map(
     (index): FaultDetail => ({
-      field: events.length > 1 ? `[${index}].player_id` : "player_id",
+      field: fieldOf(events, index, "player_id"),
       message: `No player with the id or player_id ${events[index]!.player_id} in this property.`,
     }),
   );
@@ -140,8 +140,11 @@ function isOther(
   );
 }
 
-function taken(externalId: string, index: number): Fault {
-  return new Fault("conflict", {
-    message: `[${index}].external_id: ${externalId} was recorded with other contents, which stay. An event cannot be changed.`,
-  });
+function taken(events: readonly NewEvent[], index: number): Fault {
+  const field = fieldOf(events, index, "external_id");
+  const message = `${events[index]!.external_id} was recorded with other contents, which stay. An event cannot be changed.`;
+  return new Fault("conflict", { message: `${field}: ${message}`, details: [{ field, message }] });
 }
+
+const fieldOf = (events: readonly NewEvent[], index: number, name: keyof NewEvent) =>
+  events.length > 1 ? `[${index}].${name}` : name;

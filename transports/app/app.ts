@@ -1,4 +1,4 @@
-import { Hono } from "hono";
+import { Hono, type Next } from "hono";
 import { cors } from "hono/cors";
 import { didYouMean } from "#db/nearest.ts";
 import { Fault, loggedFault } from "#runtime/faults.ts";
@@ -9,8 +9,8 @@ import { mountConsole } from "#transports/console/console.ts";
 import { mountLanguage } from "#transports/console/language.ts";
 import type { Live } from "#transports/console/live/watch.ts";
 import { type AdmissionControl, admit } from "#transports/http/admission.ts";
-import { answerFault } from "#transports/http/answer.ts";
-import { admitted, type Http } from "#transports/http/handlers.ts";
+import { answerFault, headersOf } from "#transports/http/answer.ts";
+import { admitted, type Http, type HttpContext } from "#transports/http/handlers.ts";
 import { type Health, mountHealth } from "#transports/http/health.ts";
 import type { McpFace } from "#transports/mcp/endpoint.ts";
 import { PATH } from "#transports/mcp/identity.ts";
@@ -45,7 +45,8 @@ export function createApp(
 ): Http {
   // A path with a slash behind it is the same path.
   const app: Http = new Hono({ strict: false });
-  if (service.config.corsOrigins.length > 0) app.use("/api/*", crossOrigin(service.config.corsOrigins));
+  if (service.config.corsOrigins.length > 0)
+    app.use("/api/*", crossOrigin(control, service.config.corsOrigins));
   mountHealth(app, health, service.config.metricsPort === null ? "for this machine" : "none");
   mountImports(app, control, service, catalog);
   mountFileLinks(app, control, service, catalog);
@@ -76,14 +77,14 @@ export function createApp(
 }
 
 /** Lets pages of these origins call the API with a credential that they have. */
-function crossOrigin(origins: string[]) {
-  return cors({
+function crossOrigin(control: AdmissionControl, origins: string[]) {
+  const shared = cors({
     origin: origins,
     allowMethods: METHODS,
     allowHeaders: [
       ...["Authorization", "X-Api-Key", "X-Property-Id", "Idempotency-Key", "API-Version", "Content-Type"],
       ...["Prefer", "If-Match", "Accept", "X-Request-Id", "MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"],
-      "Mcp-Session-Id",
+      ...["Mcp-Session-Id", "If-None-Match"],
     ],
     exposeHeaders: [
       ...["API-Version", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id"],
@@ -97,10 +98,21 @@ function crossOrigin(origins: string[]) {
         "Idempotency-Replayed",
         "Retry-After",
         "Mcp-Session-Id",
+        "WWW-Authenticate",
+        "Deprecation",
+        "Sunset",
+        "Content-Disposition",
       ],
     ],
     maxAge: 600,
   });
+  return async (c: HttpContext, next: Next) => {
+    const preflight = await shared(c, next);
+    if (!preflight) return;
+    const { frame } = await admit(control, c.env.incoming);
+    for (const [name, value] of Object.entries(headersOf(frame))) preflight.headers.set(name, value);
+    return preflight;
+  };
 }
 
 const METHODS = ["GET", "POST", "PATCH", "DELETE"];

@@ -45,9 +45,11 @@ export function admitted(
         };
       }
       const response = await work({ c, frame, call, query });
+      if (incoming.method !== "HEAD") return response;
       // hono answers HEAD by the route of GET and never reads the body: an export behind it would never end.
-      if (incoming.method === "HEAD") await response.body?.cancel();
-      return response;
+      await response.body?.cancel();
+      // A middleware copies the answer, and a cancelled body cannot be copied.
+      return new Response(null, response);
     } catch (error) {
       const { requestId } = frame;
       return answerFault(frame, loggedFault(control.log, error, { path: c.req.path, requestId }));

@@ -26,6 +26,8 @@ export interface Listening {
   close(): Promise<void>;
 }
 
+/** The address and the headers. A filter by the ids of a whole page of 1,000 has room. */
+const MOST_HEADER_BYTES = 48 * 1024;
 /** The interval at which idle connections are closed: one in use has its next request within it. */
 const DRAIN_MS = 250;
 const LAST_ANSWER_MS = 10_000;
@@ -44,6 +46,7 @@ export async function listen(
     // Enough for an upload of 200 MB over a slow line.
     requestTimeout: 600_000,
     headersTimeout: 15_000,
+    maxHeaderSize: MOST_HEADER_BYTES,
     // Node looks every 30 s, so a slow sender would hold a connection for three times headersTimeout.
     connectionsCheckingInterval: 1_000,
     keepAliveTimeout: 65_000,

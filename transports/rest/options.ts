@@ -5,6 +5,7 @@ import { quote } from "#db/query/values.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { readableOf } from "#runtime/operation/columns.ts";
 import type { Call } from "#runtime/operation/context.ts";
+import { asObject } from "#runtime/operation/input.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { idempotencyKey } from "#transports/http/admission.ts";
 import { fingerprint } from "#transports/http/body.ts";
@@ -21,6 +22,16 @@ export function refuseOptions(query: URLSearchParams, known: ReadonlySet<string>
     }
     if (query.getAll(key).length > 1) throw invalid(key, "is given twice");
   }
+}
+
+/** Throws `invalid` for a field of the body that `columns` leaves out: PostgREST would not write it. */
+export function checkColumns(query: URLSearchParams, body: unknown): void {
+  const columns = query.get("columns");
+  if (columns === null) return;
+  const named = columns.split(",").map((name) => name.trim().replace(/^"(.*)"$/, "$1"));
+  const fields = [body].flat().flatMap((one) => Object.keys(asObject(one)));
+  const left = fields.find((field) => !named.includes(field));
+  if (left !== undefined) throw invalid("columns", `leaves out ${left}, which the body has`);
 }
 
 /** The `dry_run` and the other parameters of an address. Throws `invalid` where the body has a `dry_run` too. */

@@ -13,7 +13,16 @@ import { answer } from "#transports/http/answer.ts";
 import { readBody, readJson } from "#transports/http/body.ts";
 import type { AdmittedRequest, HttpContext } from "#transports/http/handlers.ts";
 import { answerOutcome, countHeader, newOnes, shaped, successes } from "./answers.ts";
-import { dryRunOf, expectMost, expectOne, keyed, preferences, refuseOptions, selection } from "./options.ts";
+import {
+  checkColumns,
+  dryRunOf,
+  expectMost,
+  expectOne,
+  keyed,
+  preferences,
+  refuseOptions,
+  selection,
+} from "./options.ts";
 
 /** GET, PATCH and DELETE of the record in the address. */
 export async function one(
@@ -111,6 +120,7 @@ export async function create(
   const many = Array.isArray(body);
   const { dry, rest } = dryRunOf(request, body);
   refuseOptions(rest, CREATE_OPTIONS);
+  checkColumns(rest, body);
   if (many && (body.length === 0 || body.length > 1000)) {
     throw new Fault("invalid", { message: "An array must hold 1 to 1000 records." });
   }
@@ -179,6 +189,7 @@ export async function matching(
   if (Object.hasOwn(body, "id")) throw invalid("id", "belongs in the filters, not in the body");
   if (c.req.header("if-match") !== undefined) throw noEtag();
   const { dry, rest } = dryRunOf(request, body);
+  checkColumns(rest, body);
   const filters = [...rest].filter(([key]) => key !== "select" && key !== "columns");
   const option = filters.find(([key]) => OPTIONS.has(key));
   if (option) throw invalid(option[0], "cannot be used with a change of many rows");

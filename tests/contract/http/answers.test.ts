@@ -92,6 +92,23 @@ test("a page of a named origin may call the API, and of no other", async () => {
   expect((await ask("https://dashboard.example")).headers.get("access-control-allow-origin")).toBe(
     "https://dashboard.example",
   );
+  const { headers } = await ask("https://dashboard.example");
+  for (const name of ["API-Version", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"]) {
+    expect(headers.get(name), name).toMatch(/^[\d-]+$/);
+  }
+  expect(headers.get("access-control-allow-headers")).toContain("If-None-Match");
+  const shown = (await service.get("/api/players", { Origin: "https://dashboard.example" })).headers;
+  for (const name of ["WWW-Authenticate", "Deprecation", "Sunset", "Content-Disposition"]) {
+    expect(shown.get("access-control-expose-headers"), name).toContain(name);
+  }
+  const counted = await fetch(`${service.baseUrl}/api/players`, {
+    method: "HEAD",
+    headers: { Origin: "https://dashboard.example", "X-Api-Key": service.tenant.key, Prefer: "count=exact" },
+  });
+  expect([counted.status, counted.headers.get("content-range")]).toEqual([
+    200,
+    expect.stringMatching(/\/\d+$/),
+  ]);
   expect((await ask("https://evil.example")).headers.get("access-control-allow-origin")).toBeNull();
 });
 

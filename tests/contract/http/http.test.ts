@@ -220,7 +220,7 @@ describe("a request that is not HTTP", () => {
     expectRaw(
       await raw(
         service.baseUrl,
-        `GET /api/players HTTP/1.1\r\nHost: h\r\nX-Long: ${"x".repeat(40_000)}\r\n\r\n`,
+        `GET /api/players HTTP/1.1\r\nHost: h\r\nX-Long: ${"x".repeat(50_000)}\r\n\r\n`,
       ),
       431,
     );

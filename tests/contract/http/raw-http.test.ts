@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CURRENT_VERSION } from "#runtime/versions.ts";
 import { raw } from "../../support/answers.ts";
@@ -105,8 +106,14 @@ describe("a raw request", () => {
     );
   });
 
+  test("whose address holds the ids of a whole page, as clients write them, is answered", async () => {
+    const ids = Array.from({ length: 1_000 }, () => randomUUID()).join("%2C");
+    expectWhole(await ask(request(`${LIST}?id=in.%28${ids}%29`, [HOST, key()])), 200, "1,000 ids");
+  });
+
   test("with headers that are too large, or a body that is no body, is refused", async () => {
-    expectWhole(await ask(request(LIST, [HOST, key(), `X-Long: ${"x".repeat(40_000)}`])), 431, "large");
+    expectWhole(await ask(request(LIST, [HOST, key(), `X-Long: ${"x".repeat(50_000)}`])), 431, "large");
+    expectWhole(await ask(request(`${LIST}?tier.in=(${"x".repeat(50_000)})`, [HOST, key()])), 431, "address");
     expectWhole(
       await ask(request(LIST, [HOST, key(), ...Array.from({ length: 3_000 }, (_, n) => `X-${n}: xxxxxxx`)])),
       431,

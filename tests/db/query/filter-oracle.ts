@@ -61,6 +61,7 @@ export const someCondition: fc.Arbitrary<One> = fc.oneof(
   condition("coin_in", compared, fc.constantFrom(-1, 0, 9007199254740991)),
   condition("is_vip", compared, fc.boolean()),
   condition("is_vip", ["is"], fc.constantFrom("null", "not_null", "true", "false", "unknown")),
+  condition("custom->>vip", ["is"], fc.constantFrom("null", "not_null", "true", "false", "unknown")),
   condition("tier", ["is"], fc.constantFrom("null", "not_null")),
   condition("birth_date", compared, fc.constantFrom("1990-05-01", "1999-12-31", "2000-02-29")),
   condition("tags", ["eq", "neq", "cs", "cd", "ov"], fc.constantFrom(...lists)),
@@ -80,6 +81,7 @@ export const everyCondition: One[] = (
     ["coin_in", compared, [-1, 0, 9007199254740991]],
     ["is_vip", compared, [true, false]],
     ["is_vip", ["is"], ["null", "not_null", "true", "false", "unknown"]],
+    ["custom->>vip", ["is"], ["null", "not_null", "true", "false", "unknown"]],
     ["birth_date", compared, ["1990-05-01", "1999-12-31", "2000-02-29"]],
     ["tags", ["eq", "neq", "cs", "cd", "ov"], lists],
     ["custom->>visits", ["eq", "neq"], ["9", "10", "true"]],
@@ -166,7 +168,8 @@ function judged({ column, operator, operand }: One, player: Player): Truth {
 
 function fieldOf(column: string, player: Player): Value | string[] | null {
   if (column === "tags") return player.tags ?? [];
-  if (column === "is_vip") return (player.custom?.vip as boolean | undefined) ?? null;
+  if (column === "is_vip" || column === "custom->>vip")
+    return (player.custom?.vip as boolean | undefined) ?? null;
   if (column === "custom->>visits") {
     const visits = player.custom?.visits ?? null;
     return visits === null ? null : String(visits);

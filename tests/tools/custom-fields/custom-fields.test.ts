@@ -206,7 +206,10 @@ describe("a definition", () => {
 
   test("has a label from its key, and its key once", async () => {
     expect((await define({ key: "shoe_size", type: "number" })).body).toMatchObject({ label: "Shoe size" });
-    expect((await define({ key: "shoe_size", type: "text" })).status).toBe(409);
+    expect(await define({ key: "shoe_size", type: "text" })).toMatchObject({
+      status: 409,
+      body: { error: 'A custom field with key "shoe_size" exists already.' },
+    });
   });
 
   test("changes its type as long as no player has a value, and not while a segment asks for it", async () => {

@@ -87,6 +87,11 @@ test("an event sent again is kept once, and answered as it was first", async () 
     409,
     "[1].external_id: d-1 was recorded with other contents, which stay. An event cannot be changed.",
   ]);
+  const alone = await send({ ...event, player_id: "BOB" });
+  expect([alone.status, alone.body.error]).toEqual([
+    409,
+    "external_id: d-1 was recorded with other contents, which stay. An event cannot be changed.",
+  ]);
   const rivals = await send(event, { "X-Api-Key": rival.key });
   expect(rivals.body).toMatchObject({ player_id: theirs.id });
   expect(rivals.body.id).not.toBe(first.body.id);

@@ -119,6 +119,22 @@ test("a caller who says how many rows are meant changes no more, and one who wan
   expect((await service.request("DELETE", "/api/players?tier=eq.Meant", three)).body).toHaveLength(3);
 });
 
+test("a body has no field that `columns` leaves out", async () => {
+  const post = (address: string, body: object) => service.post(`/api/players?columns=${address}`, body);
+  const left = { status: 400, body: { error: "columns: leaves out tier, which the body has" } };
+  expect(await post("player_id", [{ player_id: "col-1" }, { player_id: "col-2", tier: "C" }])).toMatchObject(
+    left,
+  );
+  expect(await post("player_id", { player_id: "col-1", tier: "C" })).toMatchObject(left);
+  const named = await post("%22player_id%22,tier,adt", { player_id: "col-1", tier: "C" });
+  expect(named).toMatchObject({ status: 201, body: { tier: "C" } });
+  const change = { body: { tier: "D" } };
+  expect(await service.request("PATCH", "/api/players?columns=adt&player_id.eq=col-1", change)).toMatchObject(
+    left,
+  );
+  await service.request("DELETE", "/api/players?player_id.eq=col-1");
+});
+
 test("a PostgREST client upserts by the table's key or by the id, with events and audit row by row", async () => {
   const tenant = await service.newTenant();
   const own = new PostgrestClient(`${service.baseUrl}/api`, { headers: { "X-Api-Key": tenant.key } });

@@ -8,7 +8,7 @@ import {
 import { z } from "zod";
 import { visible } from "#runtime/visible-text.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
-
+import { MESSAGE_CHANNELS } from "#tools/templates/channels.ts";
 import type { Surface } from "#transports/mcp/listing/visible-tools.ts";
 import { completeIds, type ResourceRequest } from "./resources.ts";
 
@@ -38,10 +38,10 @@ const campaign: Argument = {
   required: true,
   ids: "campaign",
 };
-const channel = (required: boolean): Argument => ({
-  description: `One of ${CHANNELS.join(", ")}`,
+const channel = (required: boolean, values: readonly string[] = CHANNELS): Argument => ({
+  description: `One of ${values.join(", ")}`,
   required,
-  values: CHANNELS,
+  values,
 });
 
 const PROMPTS: Readonly<Record<string, Written>> = {
@@ -51,17 +51,13 @@ const PROMPTS: Readonly<Record<string, Written>> = {
     needs: ["segment_preview", "create_segment", "create_campaign", "preflight_campaign"],
     arguments: {
       goal: { description: "The campaign's goal and audience", required: true },
-      channel: {
-        ...channel(false),
-        values: ["email", "sms", "loyaltyvip"],
-        description: "email, sms or loyaltyvip",
-      },
+      channel: channel(false, MESSAGE_CHANNELS),
     },
     text: ({ goal, channel: by }) => `Plan a campaign${by ? ` by ${by}` : ""} for this goal: ${quoted(goal)}
 
 1. Read policy://compliance and schema://segments.
 2. Turn the audience into conditions and look at it with segment_preview. Show me the count and ask before going on if it is none, or more than half of all players.
-3. Save it with create_segment, and write the draft with create_campaign: subject, text and an unsubscribe link.
+3. Save it with create_segment, and write the draft with create_campaign: an email has a subject, a text and an unsubscribe link, a call a script by schema://voice.
 4. Run preflight_campaign. Correct what it names as errors. Tell me the audience, who is blocked and why, and one rendered message.
 5. Stop there. Sending is my decision: say with which tool and arguments it would be done, and pass no confirm_token on before I have said yes.`,
   },
