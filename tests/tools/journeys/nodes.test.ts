@@ -414,6 +414,71 @@ describe("limits", () => {
     }
   });
 
+  test("a rate limit lets late people through evenly too, and nobody passes anybody", async () => {
+    const clock = await journeyClock(service);
+    const ids = await crowd(clock, [{}, {}, {}, {}]);
+    const limit = { id: "slow", type: "rate_limit", config: { most: 2, per: "hour" } };
+    const journey = await clock.published(chain([limit, end()]));
+    await clock.enroll(journey, ids.slice(0, 3));
+    await clock.pass(1, journey);
+    // Nobody steps for ten hours.
+    clock.put(10 * 60);
+    await clock.enroll(journey, ids.slice(3));
+    const through = async () =>
+      (await clock.entries(journey)).flatMap(({ player, status }) => (status === "completed" ? player : []));
+    await clock.pass(0, journey);
+    expect(await through()).toEqual(["P000", "P001"]);
+    await clock.pass(28, journey);
+    expect(await through()).toEqual(["P000", "P001"]);
+    await clock.pass(2, journey);
+    expect(await through()).toEqual(["P000", "P001", "P002"]);
+    await clock.pass(28, journey);
+    expect(await through()).toEqual(["P000", "P001", "P002"]);
+    await clock.pass(2, journey);
+    expect(await through()).toEqual(["P000", "P001", "P002", "P003"]);
+    expect(await clock.verify(journey)).toMatchObject({ ok: true });
+  });
+
+  test("a rate limit holds where one person comes late and the next comes behind", async () => {
+    const clock = await journeyClock(service);
+    const ids = await crowd(clock, [{}, {}, {}]);
+    const limit = { id: "slow", type: "rate_limit", config: { most: 1, per: "hour" } };
+    const journey = await clock.published(chain([limit, end()]));
+    await clock.enroll(journey, ids.slice(0, 2));
+    await clock.pass(1, journey);
+    await clock.pass(10 * 60, journey);
+    await clock.enroll(journey, ids.slice(2));
+    await clock.pass(1, journey);
+    const statuses = async () => (await clock.entries(journey)).map(({ status }) => status);
+    expect(await statuses()).toEqual(["completed", "completed", "active"]);
+    await clock.pass(58, journey);
+    expect(await statuses()).toEqual(["completed", "completed", "completed"]);
+  });
+
+  test("a window that opens and closes while nobody steps lets nobody through before it opens again", async () => {
+    const clock = await journeyClock(service);
+    const ids = await crowd(clock, [{ timezone: "Etc/UTC" }]);
+    const opensAt = Math.floor(Date.now() / 3_600_000 + 2) * 3_600_000;
+    const local = (at: number) => new Date(at).toISOString().slice(11, 16);
+    const to = local(opensAt + 3_600_000);
+    const open = { id: "open", type: "time_window", config: { from: local(opensAt), to } };
+    const journey = await clock.published(chain([open, end()]));
+    await clock.enroll(journey, ids);
+    await clock.pass(1, journey);
+    await clock.pass(5 * 60, journey);
+    const [waiting] = await clock.entries(journey);
+    expect(waiting).toMatchObject({ node: "open", status: "active", phase: "waiting" });
+    expect(Date.parse(waiting!.wake_at!)).toBe(opensAt + DAY * 60_000);
+    await clock.pass(DAY, journey);
+    expect(await clock.entries(journey)).toMatchObject([{ node: "open", status: "active" }]);
+    clock.put((opensAt + 2 * DAY * 60_000 - Date.parse(clock.at())) / 60_000);
+    await clock.pass(0, journey);
+    expect(await clock.entries(journey)).toMatchObject([
+      { status: "completed", path: ["in", "open", "end"] },
+    ]);
+    expect(await clock.verify(journey)).toMatchObject({ ok: true });
+  });
+
   test("a window lets people on only while it is open by their clock", async () => {
     const clock = await journeyClock(service);
     // About noon there, so that the window ends before midnight.

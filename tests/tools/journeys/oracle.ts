@@ -162,8 +162,20 @@ export function walk(
     if (node.type === "rate_limit") {
       // The database's times have no part of a microsecond, and no more than the limit may pass.
       const apart = Math.ceil((UNITS[config.per]! * 1_000) / config.most) / 1_000;
+      const inOrder = (a: State, b: State) => a.wake - b.wake || (a.id < b.id ? -1 : 1);
+      // A line whose first person is late by more than a sixtieth of the limit's time is put off.
+      const line = here().filter(({ phase }) => phase === "waiting");
+      line.sort(inOrder);
+      const earliest = now - UNITS[config.per]! / 60;
+      if (line[0] && line[0].wake < earliest) {
+        for (const [index, state] of line.entries()) {
+          const next = index === 0 ? earliest : line[index - 1]!.wake + apart;
+          state.wake = Math.max(state.wake, earliest, next);
+        }
+        lastSlots.set(node.id, Math.max(lastSlots.get(node.id)!, line.at(-1)!.wake));
+      }
       const waiting = here().filter(({ phase, wake }) => phase === "ready" && wake <= now);
-      waiting.sort((a, b) => a.wake - b.wake || (a.id < b.id ? -1 : 1));
+      waiting.sort(inOrder);
       const last = lastSlots.get(node.id);
       const first = last === undefined ? now : Math.max(now, last + apart);
       for (const [index, state] of waiting.entries()) {
@@ -191,6 +203,16 @@ export function walk(
             leave(state, "exited", "missing_date");
           } else move(state, "next");
           break;
+        case "time_window": {
+          if (leaves(state)) break;
+          const wake = nextOpening(config, now, state.zone);
+          if (wake === now) move(state, "next");
+          else {
+            moves += 1;
+            state.wake = wake;
+          }
+          break;
+        }
         case "branch": {
           const branch = config.branches.find((one: Config) =>
             one.conditions.every((rule: Config) => fits(state, rule, now)),
@@ -262,13 +284,7 @@ function arrive(state: State, { type, config }: { type: string; config: Config }
   }
   if (type === "time_window") {
     state.phase = "waiting";
-    const { date, minutes } = localOf(now, state.zone);
-    const to = config.to === "00:00" ? 24 * 60 : minutesOf(config.to);
-    const isOpen =
-      minutes >= minutesOf(config.from) &&
-      minutes < to &&
-      (config.weekdays ?? WEEKDAYS).includes(weekdayOf(date));
-    state.wake = isOpen ? now : nextLocal(now, config.from, config.weekdays, state.zone);
+    state.wake = nextOpening(config, now, state.zone);
   }
   if (type === "delay") {
     state.phase = "waiting";
@@ -279,6 +295,15 @@ function arrive(state: State, { type, config }: { type: string; config: Config }
       state.wake = Math.max(now, utcOf(day, "09:00", state.zone));
     }
   }
+}
+
+/** When a person may pass a window: now, while it is open by the person's clock. */
+function nextOpening({ from, to, weekdays }: Config, now: number, zone: string): number {
+  const { date, minutes } = localOf(now, zone);
+  const end = to === "00:00" ? 24 * 60 : minutesOf(to);
+  const isOpen =
+    minutes >= minutesOf(from) && minutes < end && (weekdays ?? WEEKDAYS).includes(weekdayOf(date));
+  return isOpen ? now : nextLocal(now, from, weekdays, zone);
 }
 
 /** Whether a wait for an event or for conditions is over. */

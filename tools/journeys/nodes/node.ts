@@ -15,6 +15,8 @@ export interface Moment {
   referred: Referred;
   /** The clock is the machine's: a look that takes long comes seldomer. By any other clock its length says nothing. */
   isTimed: boolean;
+  /** Seconds between two times of the clock, 0 for one that runs. A time that came within them is not late. */
+  tick: number;
 }
 
 /** The state in which a person begins at a node, as SQL over the enrollment `e` and the player `p`. */
@@ -52,8 +54,8 @@ export interface NodeKind<Config> {
   /** How a person begins here. Default: ready at once. */
   arrival?(node: PlacedNode<Config>, moment: Moment): Arrival;
   /**
-   * The label of the edge that a due person takes, as SQL over the enrollment `e` and the player `p`. `!reason` ends the
-   * journey for the person.
+   * The label of the edge that a due person takes, as SQL over the enrollment `d` and the player `p`. `!reason` ends the
+   * journey for the person; a person with null stays, and waits anew as by `arrival`.
    */
   next?(node: PlacedNode<Config>, moment: Moment): Fragment;
 }

@@ -11,9 +11,12 @@ export const RateConfig = z.strictObject({
 export type RateConfig = z.output<typeof RateConfig>;
 
 /** Seconds between two players, in the whole microseconds of the database. Rounded up: never do more pass. */
-export function spacing({ most, per }: RateConfig): number {
-  return Math.ceil((SECONDS[per] * 1e6) / most) / 1e6;
+export function spacing(config: RateConfig): number {
+  return Math.ceil((secondsOf(config) * 1e6) / config.most) / 1e6;
 }
+
+/** Seconds in which at most the limit may pass. */
+export const secondsOf = ({ per }: RateConfig): number => SECONDS[per];
 
 export const rateLimit: NodeKind<RateConfig> = {
   type: "rate_limit",

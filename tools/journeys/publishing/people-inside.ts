@@ -125,6 +125,7 @@ async function moveMatching(
     now: sql`d.arrived_at`,
     referred,
     isTimed: false,
+    tick: 0,
   };
   const waits = draft_definition.nodes.flatMap((node): Fragment[] => {
     const arrival = kindOf(node.type).arrival?.(node, moment);

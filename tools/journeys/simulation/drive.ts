@@ -62,7 +62,8 @@ export async function drive(context: Context, run: SimulatedRun): Promise<void> 
     await context.sql`select set_config('app.simulated_at', ${time}, true)`;
     let moved = 0;
     for (let more = 1; more > 0; moved += more) {
-      more = await stepVersion(context, version, time, { most: Number.POSITIVE_INFINITY, isTimed: false });
+      const clock = { isTimed: false, tick: TICK / 1_000 };
+      more = await stepVersion(context, version, time, { most: Number.POSITIVE_INFINITY, ...clock });
       for (const mailer of await dueMailers(context, mailers, time))
         more += await deliver(context, mailer, time);
     }

@@ -49,13 +49,15 @@ export interface Moved {
  * another transaction has locked wait for the next step.
  */
 export async function move(tenant: Tenant, moment: Moment, movement: Movement): Promise<Moved> {
-  const { version, node } = movement;
+  const { version, node, phase } = movement;
+  const again = phase === "waiting" ? kindOf(node.type).arrival?.(node, moment) : undefined;
   const parts = join([
     cte("due", dueSql(tenant, moment, movement), "materialized"),
     cte("judged", judgedSql(tenant, moment, movement), "materialized"),
     cte("routed", routedSql(moment, version, node)),
     cte("placed", placedSql(tenant, moment, version, node), "materialized"),
     cte("moved", movedSql(tenant, moment)),
+    ...(again ? [cte("kept", keptSql(tenant, moment, again))] : []),
     ...(movement.recalls ? [cte("recalled", recalledSql(tenant, moment))] : []),
     cte("counted", countedSql(tenant, version, node)),
   ]);
@@ -160,6 +162,17 @@ function movedSql({ property }: Tenant, { now }: Moment): Fragment {
       ended_at = case when m.status_then <> 'active' then ${now} end, path = m.path_then, path_at = m.path_at_then,
       updated_at = ${now}
     from placed m where e.property_id = ${property.id}::uuid and e.id = m.id`;
+}
+
+/** Those who stay wait anew. */
+function keptSql({ property }: Tenant, { now }: Moment, { wakeAt }: Arrival): Fragment {
+  return sql`
+    update journey_enrollments e set wake_at = k.wake_at, updated_at = ${now}
+    from (
+      select j.id, ${wakeAt} as wake_at
+      from judged j left join players p on p.property_id = ${property.id}::uuid and p.id = j.player_id
+      where j.verdict is null
+    ) k where e.property_id = ${property.id}::uuid and e.id = k.id`;
 }
 
 /** A message that waits to be repeated may have arrived. */

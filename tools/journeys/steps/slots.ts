@@ -2,7 +2,7 @@ import { adHoc, sql } from "#db/sql.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { NodeOf } from "#tools/journeys/definition/definition.ts";
 import type { Moment } from "#tools/journeys/nodes/node.ts";
-import { spacing } from "#tools/journeys/nodes/rate-limit.ts";
+import { secondsOf, spacing } from "#tools/journeys/nodes/rate-limit.ts";
 import { BATCH } from "./move.ts";
 import type { Version } from "./version.ts";
 
@@ -41,4 +41,50 @@ export async function giveSlots(
     )
     select count(*)::int as count from slots`)}`;
   return given.count;
+}
+
+/** A person may come later than planned by this share of the limit's time before the line behind is put off. */
+const LATE_SHARE = 60;
+
+/**
+ * Puts off the line at a rate limit whose first person is late, such as behind a pause: the others follow evenly, and
+ * nobody passes anybody. A person whom a gap follows holds nobody up.
+ */
+export async function delayLine(
+  { sql: transaction, property }: Tenant,
+  { now, tick }: Moment,
+  { journeyId }: Version,
+  node: NodeOf<"rate_limit">,
+): Promise<void> {
+  const apart = sql`make_interval(secs => ${spacing(node.config)}::double precision)`;
+  const late = Math.max(secondsOf(node.config) / LATE_SHARE, tick);
+  const earliest = sql`${now} - make_interval(secs => ${late}::double precision)`;
+  await transaction`
+    ${adHoc(sql`with line as materialized (
+      select version from journey_nodes
+      where property_id = ${property.id}::uuid and journey_id = ${journeyId}::uuid and node = ${node.id}::text
+      order by version for no key update
+    ), first as materialized (
+      select min(f.wake_at) as wake_at from line cross join lateral (
+        select d.wake_at from journey_enrollments d
+        where d.property_id = ${property.id}::uuid and d.journey_id = ${journeyId}::uuid and d.version = line.version
+          and d.node = ${node.id}::text and d.status = 'active' and d.phase = 'waiting'
+        order by d.wake_at limit 1) f
+    ), waiting as materialized (
+      select d.id, d.wake_at, d.player_id, d.entry_key from journey_enrollments d
+      where d.property_id = ${property.id}::uuid and d.journey_id = ${journeyId}::uuid
+        and d.version in (select version from line) and d.node = ${node.id}::text and d.status = 'active'
+        and d.phase = 'waiting' and (select wake_at from first) < ${earliest}
+      order by d.id for no key update of d
+    ), placed as (
+      select w.*, row_number() over (order by w.wake_at, w.player_id, w.entry_key) * ${apart} as place from waiting w
+    ), slots as materialized (
+      select id, wake_at, place + max(greatest(wake_at, ${earliest}) - place) over (order by place) as slot from placed
+    ), delayed as (
+      update journey_enrollments e set wake_at = s.slot, updated_at = ${now}
+      from slots s where e.property_id = ${property.id}::uuid and e.id = s.id and s.slot > s.wake_at
+    )
+    update journey_nodes n set last_slot = s.slot from (select max(slot) as slot from slots) s
+    where n.property_id = ${property.id}::uuid and n.journey_id = ${journeyId}::uuid and n.node = ${node.id}::text
+      and n.last_slot < s.slot`)}`;
 }

@@ -9,7 +9,7 @@ import { endsEarly } from "./leaving.ts";
 import { isLookDue, LOOK_EVERY, look, noteLook } from "./look.ts";
 import { BATCH, type Moved, move } from "./move.ts";
 import { plan, recall, settle } from "./send.ts";
-import { giveSlots } from "./slots.ts";
+import { delayLine, giveSlots } from "./slots.ts";
 import { liveVersions, type Version } from "./version.ts";
 
 /** More moves than this are left to the next transaction. */
@@ -44,7 +44,7 @@ export async function step(
 ): Promise<number> {
   let moves = 0;
   for (const version of await liveVersions(context, journeyId)) {
-    moves += await stepVersion(context, version, at, { most: MOST_MOVES - moves, isTimed });
+    moves += await stepVersion(context, version, at, { most: MOST_MOVES - moves, isTimed, tick: 0 });
     if (moves >= MOST_MOVES) break;
   }
   return moves;
@@ -55,7 +55,7 @@ export async function stepVersion(
   context: Context,
   version: Version,
   at: string,
-  { most, isTimed }: { most: number; isTimed: boolean },
+  { most, isTimed, tick }: { most: number; isTimed: boolean; tick: number },
 ): Promise<number> {
   const { journeyId, referred } = version;
   const moment: Moment = {
@@ -65,6 +65,7 @@ export async function stepVersion(
     now: cast(at, "timestamptz"),
     referred,
     isTimed,
+    tick,
   };
   const places = await occupied(context, version, at);
   const arrived = new Set<string>();
@@ -126,8 +127,9 @@ async function stepNode(
     if (has("sending") || planned) results.push(await settle(context, moment, { version, node }));
     return results;
   }
-  if (node.type === "rate_limit" && has("ready")) {
-    results.push({ ...NOBODY, seen: await giveSlots(context, moment, version, node) });
+  if (node.type === "rate_limit") {
+    if (has("waiting")) await delayLine(context, moment, version, node);
+    if (has("ready")) results.push({ ...NOBODY, seen: await giveSlots(context, moment, version, node) });
   }
   if (node.type === "wait_until") {
     // The event that they waited for has come.
