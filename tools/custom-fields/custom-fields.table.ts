@@ -1,10 +1,9 @@
 import { z } from "zod";
-import { literals } from "#db/sql.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { afterChange, createOnly, pastTime, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, type RowOf, table, type Values } from "#runtime/operation/table.ts";
-import { LIVE_CAMPAIGNS } from "#tools/statuses/campaigns.ts";
+import { givesValue, refuseUsed, refuseUsedInJourney } from "#tools/uses/refuse-used.ts";
 import { CUSTOM_TYPES, type CustomType, lockCustomFields } from "./values.ts";
 
 const MOST_FIELDS = 200;
@@ -56,16 +55,20 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
   const { verb, input, current: before } = change;
   if (before) await lockCustomFields(context);
   if (verb === "delete") {
-    await refuseUsed(context, before, "cannot be deleted: archive it instead (archived_at)");
+    await refuseRead(context, before, "Archive it instead (archived_at).");
     return {};
   }
   const next = afterChange(columns, change);
   checkValues(next);
   if (before && before.type !== next.type) {
-    await refuseUsed(context, before, `cannot become ${next.type}: make another field, and archive this one`);
+    await refuseRead(context, before, `It cannot become ${next.type}: make another field.`);
   } else if (before?.type === "enum") {
     const gone = before.enum_values.filter((value) => !next.enum_values.includes(value));
     if (gone.length > 0) await refuseLost(context, before.key, gone);
+  }
+  if (before && next.archived_at && !before.archived_at) {
+    const journey = givesValue(before.key, null);
+    await refuseUsedInJourney(context, { noun: "custom field", key: before.key }, { journey });
   }
   if (verb === "create") {
     await checkRoom(context);
@@ -83,45 +86,28 @@ function checkValues({ type, enum_values: values }: Definition): void {
 }
 
 /** Writers of values wait for this transaction, so none is added after this check. */
-async function refuseUsed({ sql, property }: Context, { key }: Definition, refusal: string): Promise<void> {
-  const named = `"custom.${key}"`;
-  const [used] = await sql<
-    { players: boolean; segment: string | null; campaign: string | null; journey: string | null }[]
-  >`
-    select exists (select from players where property_id = ${property.id} and custom ? ${key}) as players,
-      (select name from segments where property_id = ${property.id} and deleted_at is null
-        and position(${named} in conditions::text || groups::text) > 0 limit 1) as segment,
-      (select name from campaigns where property_id = ${property.id} and deleted_at is null
-        and status in (${literals(LIVE_CAMPAIGNS)})
-        and position(${named} in conditions::text) > 0 limit 1) as campaign,
-      (select j.name from journeys j
-          join journey_versions v on v.property_id = ${property.id} and v.journey_id = j.id
-        where j.property_id = ${property.id} and j.deleted_at is null and j.status in ('active', 'paused')
-          and (v.version = j.current_version or exists (
-            select from journey_enrollments e
-            where e.property_id = ${property.id} and e.journey_id = j.id and e.version = v.version
-              and e.status = 'active'))
-          and (position(${named} in concat(v.definition, v.goal, v.exit_conditions)) > 0
-            or v.definition @? ${`$.nodes[*].config.custom.${key}`}::jsonpath)
-        limit 1) as journey`;
-  const by = used?.players
-    ? "players have values of it"
-    : used?.segment
-      ? `the segment ${used.segment} asks for it`
-      : used?.campaign
-        ? `the campaign ${used.campaign} asks for it`
-        : used?.journey && `the journey ${used.journey} uses it`;
-  if (by) throw new Fault("conflict", { message: `The custom field ${key} ${refusal}; ${by}.` });
+async function refuseRead(context: Context, { key }: Definition, hint: string): Promise<void> {
+  const { sql, property } = context;
+  const [owner] = await sql`
+    select from players where property_id = ${property.id} and custom ? ${key} limit 1`;
+  if (owner)
+    throw new Fault("conflict", {
+      message: `The custom field ${key} is in use: players have values of it. ${hint}`,
+    });
+  await refuseUsed(context, { noun: "custom field", key }, hint);
 }
 
-async function refuseLost({ sql, property }: Context, key: string, gone: string[]): Promise<void> {
+async function refuseLost(context: Context, key: string, gone: string[]): Promise<void> {
+  const { sql, property } = context;
   const [row] = await sql<{ value: string }[]>`
     select custom ->> ${key} as value from players
     where property_id = ${property.id} and custom ->> ${key} = any(${gone}::text[]) limit 1`;
-  if (!row) return;
-  throw new Fault("conflict", {
-    message: `enum_values: players have the value ${JSON.stringify(row.value)}; it cannot be removed.`,
-  });
+  if (row) {
+    throw new Fault("conflict", {
+      message: `enum_values: players have the value ${JSON.stringify(row.value)}; it cannot be removed.`,
+    });
+  }
+  await refuseUsedInJourney(context, { noun: "custom field", key }, { journey: givesValue(key, gone) });
 }
 
 async function checkRoom({ sql, property }: Context): Promise<void> {

@@ -2,6 +2,7 @@ import { Fault, invalid } from "#runtime/faults.ts";
 import { afterChange } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, table, type Values } from "#runtime/operation/table.ts";
+import { refuseUsed } from "#tools/uses/refuse-used.ts";
 import { columns } from "./game/columns.ts";
 
 export default table({
@@ -17,13 +18,17 @@ export default table({
   beforeWrite,
 });
 
-async function beforeWrite({ sql, property }: Context, change: Change<typeof columns>): Promise<Values> {
+async function beforeWrite(context: Context, change: Change<typeof columns>): Promise<Values> {
+  const { sql, property } = context;
   const { verb, input, current } = change;
   if (verb === "delete") {
-    if (current.status === "draft" || current.status === "archived") return {};
-    throw new Fault("conflict", {
-      message: `The game is ${current.status}; archive_game puts an ended one away, and then it can be deleted.`,
-    });
+    if (current.status !== "draft" && current.status !== "archived") {
+      throw new Fault("conflict", {
+        message: `The game is ${current.status}; archive_game puts an ended one away, and then it can be deleted.`,
+      });
+    }
+    await refuseUsed(context, { noun: "game", id: current.id });
+    return {};
   }
   const { starts_at, ends_at } = afterChange(columns, change);
   if (starts_at && ends_at && Date.parse(starts_at) >= Date.parse(ends_at)) {

@@ -17,7 +17,7 @@ export default tool({
   name: "resume_journey",
   title: "Resume a journey",
   description:
-    "Lets a paused journey go on. Players whose wait ended during the pause move on at once, or with shift all waits become longer by the pause.",
+    "Lets a paused journey go on. Players whose wait ended during the pause move on, at once or as its windows and rate limits let them; with shift all waits become longer by the pause.",
   scope: "write",
   effect: "contact",
   property: "propertyId",
@@ -46,7 +46,7 @@ export default tool({
         `The journey ${JSON.stringify(journey.name)} goes on now.`,
         shift
           ? "All waits become longer by the pause."
-          : `${late} players whose wait ended during the pause move on at once.`,
+          : `${late} players whose wait ended during the pause move on now, as the time windows and rate limits let them.`,
         `${waiting} messages wait to be sent.`,
       ],
       facts: () => ({
@@ -115,10 +115,31 @@ async function shiftLines({ sql: transaction, property }: Context, journeyId: st
 }
 
 async function resumeMessages(context: Context, journeyId: string): Promise<void> {
+  await endOldMessages(context, journeyId);
   const resumed = await context.sql<{ id: string }[]>`
     update campaigns set status = 'sending', status_reason = null, updated_at = now()
     where property_id = ${context.property.id} and journey_id = ${journeyId} and status in ('paused', 'failed')
       and deleted_at is null
     returning id`;
   for (const { id } of resumed) context.enqueue(deliverCampaign, { campaignId: id }, { dedupe: id });
+}
+
+/** The messages of an older version are over once nobody is inside: a provider that is gone since holds nobody up. */
+async function endOldMessages({ sql: transaction, property }: Context, journeyId: string): Promise<void> {
+  await transaction`
+    with clock as materialized (select now() as moment), over as materialized (
+      select n.campaign_id as id from journey_nodes n
+        join journeys j on j.property_id = ${property.id} and j.id = n.journey_id
+      where n.property_id = ${property.id} and n.journey_id = ${journeyId} and n.version <> j.current_version
+        and not exists (
+          select from journey_enrollments e
+          where e.property_id = ${property.id} and e.journey_id = ${journeyId} and e.version = n.version
+            and e.status = 'active')
+        and not exists (
+          select from campaign_sends s
+          where s.property_id = ${property.id} and s.campaign_id = n.campaign_id and s.is_open)
+    )
+    update campaigns c set status = 'sent', status_reason = null, finished_at = clock.moment, updated_at = clock.moment
+    from over, clock
+    where c.property_id = ${property.id} and c.id = over.id and c.status in ('sending', 'paused', 'failed')`;
 }

@@ -1,13 +1,12 @@
 import { z } from "zod";
-import { literals } from "#db/sql.ts";
 import { checkSettings } from "#runtime/channels/index.ts";
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { refuseHost } from "#runtime/network/public-address.ts";
 import { afterChange } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { type Change, type RowOf, table, type Values } from "#runtime/operation/table.ts";
-import { LIVE_CAMPAIGNS } from "#tools/statuses/campaigns.ts";
+import { type Change, table, type Values } from "#runtime/operation/table.ts";
+import { refuseUsed } from "#tools/uses/refuse-used.ts";
 import { columns } from "./columns.ts";
 
 export default table({
@@ -25,7 +24,10 @@ export default table({
 
 async function beforeWrite(context: Context, change: Change<typeof columns>): Promise<Values> {
   const { verb, input, current } = change;
-  if (verb === "delete") return beforeDelete(context, current);
+  if (verb === "delete") {
+    await refuseUsed(context, { noun: "provider", id: current.id });
+    return { credentials: {}, is_default: false };
+  }
   const { name, channel, kind, unit_price, price_currency, is_active } = afterChange(columns, change);
   const changed = Object.keys(input).join(", ");
   context.ask?.({
@@ -77,17 +79,4 @@ async function takeDefault({ sql, property }: Context, channel: string, id: stri
   await sql`
     update message_providers set is_default = false, updated_at = now()
     where property_id = ${property.id} and channel = ${channel} and is_default and id is distinct from ${id}`;
-}
-
-async function beforeDelete({ sql, property }: Context, current: RowOf<typeof columns>): Promise<Values> {
-  const [busy] = await sql<{ id: string; status: string }[]>`
-    select id, status from campaigns
-    where property_id = ${property.id} and provider_id = ${current.id} and deleted_at is null
-      and status in (${literals(LIVE_CAMPAIGNS)}) limit 1`;
-  if (busy) {
-    throw new Fault("conflict", {
-      message: `The campaign ${busy.id} is ${busy.status} and names this provider; change it first.`,
-    });
-  }
-  return { credentials: {}, is_default: false };
 }

@@ -1,12 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
-import { literals } from "#db/sql.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { afterChange, readable, timestamp, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, type NextOf, type RowOf, table, type Values } from "#runtime/operation/table.ts";
-import { LIVE_CAMPAIGNS } from "#tools/statuses/campaigns.ts";
-import { LIVE_GAMES } from "#tools/statuses/games.ts";
+import { refuseUsed, refuseUsedInJourney } from "#tools/uses/refuse-used.ts";
 import refreshSegment, { forgetMembers } from "./refresh-segment.job.ts";
 import { Condition, Group } from "./rules/compile.ts";
 import { audienceOf } from "./rules/references.ts";
@@ -77,10 +75,13 @@ export default table({
 async function beforeWrite(context: Context, change: Change<typeof columns>): Promise<Values> {
   const { verb, input, current } = change;
   if (verb === "delete") {
-    await checkUnused(context, current);
+    await refuseUsed(context, { noun: "segment", id: current.id });
     return {};
   }
   const next = afterChange(columns, change);
+  // Nobody enters a list by rules, and a journey puts nobody on a list that rules make.
+  if (current && next.type !== current.type)
+    await refuseUsedInJourney(context, { noun: "segment", id: current.id });
   if (next.type === "static" && next.conditions.length + next.groups.length > 0) {
     throw invalid("conditions", "belong to dynamic segments; a static one has members");
   }
@@ -94,42 +95,6 @@ const RULES = ["type", "logic", "conditions", "groups", "exclude_segment_ids"] a
 function isCounted(current: RowOf<typeof columns> | null, next: NextOf<typeof columns>): boolean {
   return current?.state === "ready" && RULES.every((name) => isDeepStrictEqual(next[name], current[name]));
 }
-
-/**
- * A campaign that is to go out and a game that is played keep their audience, and a segment the ones that its rules
- * name. Scheduling a campaign and activating a game lock the segment's row, so the two transactions see each other.
- */
-async function checkUnused({ sql, property }: Context, { id }: RowOf<typeof columns>): Promise<void> {
-  const named = `"segment.${id}"`;
-  const [user] = await sql<{ kind: keyof typeof REMEDIES; name: string; status: string | null }[]>`
-    select 'campaign' as kind, name, status from campaigns
-    where property_id = ${property.id} and deleted_at is null
-      and status in (${literals(LIVE_CAMPAIGNS)})
-      and (segment_id = ${id} or ${id}::uuid = any(exclude_segment_ids)
-        or position(${named} in lower(conditions::text)) > 0)
-    union all
-    select 'game', name, status from games
-    where property_id = ${property.id} and deleted_at is null and status in (${literals(LIVE_GAMES)})
-      and segment_id = ${id}
-    union all
-    select 'segment', name, null from segments
-    where property_id = ${property.id} and deleted_at is null and id <> ${id}
-      and (${id}::uuid = any(exclude_segment_ids)
-        or position(${named} in lower(conditions::text || groups::text)) > 0)
-    limit 1`;
-  if (!user) return;
-  const which = user.status === null ? "" : `, which is ${user.status},`;
-  throw new Fault("conflict", {
-    message: `The ${user.kind} "${user.name}"${which} uses this segment. ${REMEDIES[user.kind]}`,
-  });
-}
-
-const REMEDIES = {
-  campaign: "Give it another audience first.",
-  // Its players were approved with it.
-  game: "End it first.",
-  segment: "Give it another audience first.",
-} as const;
 
 /** Checks that the rules compile, that their references exist, and that no segments form a cycle. */
 async function afterWrite(

@@ -4,7 +4,8 @@ import { Fault, invalid } from "#runtime/faults.ts";
 import { afterChange, isChecked, readable, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, type NextOf, type RowOf, table, type Values } from "#runtime/operation/table.ts";
-import { BEGUN_CAMPAIGNS, LIVE_CAMPAIGNS } from "#tools/statuses/campaigns.ts";
+import { BEGUN_CAMPAIGNS } from "#tools/statuses/campaigns.ts";
+import { refuseUsed } from "#tools/uses/refuse-used.ts";
 import { checkScript } from "#tools/voice/check-script.ts";
 import { VoiceScript } from "#tools/voice/script.ts";
 import { MESSAGE_CHANNELS } from "./channels.ts";
@@ -62,7 +63,7 @@ export default table({
 async function beforeWrite(context: Context, change: Change<typeof columns>): Promise<Values> {
   const { verb, input, current } = change;
   if (verb === "delete") {
-    await checkUnused(context, current);
+    await refuseUsed(context, { noun: "template", id: current.id });
     return {};
   }
   if (current && isChecked(columns, input, "sending")) await checkNotSending(context, current);
@@ -109,16 +110,4 @@ async function engineChange(
 function uses(sql: Context["sql"], { id }: RowOf<typeof columns>) {
   return sql`(template_id = ${id} or exists (
     select from jsonb_array_elements(ab_test -> 'variants') v where v ->> 'template_id' = ${id}))`;
-}
-
-async function checkUnused({ sql, property }: Context, template: RowOf<typeof columns>): Promise<void> {
-  const [campaign] = await sql<{ name: string; status: string }[]>`
-    select name, status from campaigns
-    where property_id = ${property.id} and ${uses(sql, template)} and deleted_at is null
-      and status in (${literals(LIVE_CAMPAIGNS)})
-    limit 1`;
-  if (!campaign) return;
-  throw new Fault("conflict", {
-    message: `The campaign "${campaign.name}" (${campaign.status}) uses this template. Give it another template first.`,
-  });
 }

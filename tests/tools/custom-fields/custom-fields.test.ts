@@ -223,7 +223,9 @@ describe("a definition", () => {
       name: "Happy",
       conditions: [{ field: "custom.mood", operator: "gt", value: 3 }],
     });
-    expect((await patch(path, { type: "text" })).body.error).toContain("the segment Happy asks for it");
+    expect((await patch(path, { type: "text" })).body.error).toContain(
+      'The segment "Happy" uses this custom field',
+    );
     await service.request("DELETE", `/api/segments/${segment.id}`);
     expect((await patch(path, { type: "text" })).status).toBe(200);
   });

@@ -74,7 +74,10 @@ test("a custom field that a scheduled campaign asks for cannot be deleted", asyn
   const id = await scenario.campaign({ name: "Levels", audience: null, conditions });
   await schedule(id, null);
   const removal = () => scenario.call("delete_custom_field", { id: field.id });
-  await expect(removal()).rejects.toMatchObject({ code: "conflict", message: /campaign Levels asks for it/ });
+  await expect(removal()).rejects.toMatchObject({
+    code: "conflict",
+    message: /campaign "Levels", which is scheduled, uses this custom field/,
+  });
   await scenario.call("unschedule_campaign", { campaignId: id, propertyId: scenario.id });
   await removal();
 });

@@ -61,16 +61,26 @@ function entrySegments({ nodes }: Definition): string[] {
 }
 
 /**
- * Locks the segments of a journey's draft. A refresh locks its segment before the journeys that begin with it, so a
- * publishing does too: the two would wait for one another.
+ * Locks the records that a journey's draft names, against their deletion. Before the journey: a refresh locks its
+ * segment before the journeys that begin with it, and the two would wait for one another.
  */
-export async function lockEntrySegments(context: Context, journeyId: string): Promise<void> {
+export async function lockNamed(context: Context, journeyId: string): Promise<void> {
   const { sql, property } = context;
-  const { draft_definition } = await findJourney(context, journeyId);
+  const { draft_definition, goal, exit_conditions } = await findJourney(context, journeyId);
   await sql`
     select from segments where property_id = ${property.id} and id = any(${entrySegments(draft_definition)}::uuid[])
     order by id for no key update`;
+  const named = JSON.stringify([draft_definition, goal, exit_conditions]).match(UUID) ?? [];
+  await sql`
+    select from segments where property_id = ${property.id} and id = any(${named}::uuid[]) order by id for key share`;
+  await sql`
+    select from games where property_id = ${property.id} and id = any(${named}::uuid[]) order by id for key share`;
+  await sql`
+    select from message_providers where property_id = ${property.id} and id = any(${named}::uuid[]) order by id for key share`;
+  await sql`select from custom_fields where property_id = ${property.id} order by id for key share`;
 }
+
+const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi;
 
 /**
  * Brings the members of the draft's segments up to date by the ways in that are open so far: a player who fits already

@@ -2,11 +2,13 @@ import { cast, type Fragment, identifier, join, sql } from "#db/sql.ts";
 import { emitMany } from "#runtime/funnel/outbox.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { mergedCustom } from "#tools/custom-fields/values.ts";
+import { checkStatus, findGame } from "#tools/games/game/game.ts";
 import { grantTickets } from "#tools/games/tickets/grant.ts";
 import type { Node, NodeOf } from "#tools/journeys/definition/definition.ts";
 import type { Moment } from "#tools/journeys/nodes/node.ts";
 import { MOST_TAGS } from "#tools/players/rules.ts";
 import refreshSegment from "#tools/segments/refresh-segment.job.ts";
+import { OPEN_GAMES } from "#tools/statuses/games.ts";
 
 /** Does to these people what their node does: their enrollments have just left it. */
 export async function act(
@@ -154,6 +156,9 @@ async function grant(
         join journey_enrollments d on d.property_id = ${context.property.id}::uuid and d.id = w.id
       where d.player_id is not null`,
   );
+  // A message behind may promise the ticket: of an ended game, the journey pauses, with this node and the reason. Asked
+  // behind the grant, because an end is final.
+  checkStatus(await findGame(context, gameId), OPEN_GAMES, "give tickets");
 }
 
 async function notify(

@@ -1,0 +1,195 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { startService, type TestService } from "../../support/service.ts";
+import { arcadeIn, SURE } from "../games/arcade.ts";
+import { chain, type JourneyClock, journeyClock, type PlainNode } from "./clock.ts";
+
+let service: TestService;
+let clock: JourneyClock;
+beforeAll(async () => {
+  service = await startService({ role: "web" });
+});
+afterAll(() => service?.stop());
+beforeEach(async () => {
+  clock = await journeyClock(service);
+});
+
+const end = { id: "end", type: "exit", config: {} };
+const rest = { id: "rest", type: "delay", config: { by: "duration", duration: { amount: 1, unit: "days" } } };
+const branchOf = (field: string, operator: string, value?: unknown) => ({
+  id: "by",
+  type: "branch",
+  config: { branches: [{ label: "a", conditions: [{ field, operator, value }] }] },
+});
+const message = (config: object) => ({
+  id: "hello",
+  type: "message",
+  config: { channel: "email", subject: "Hi", body_html: "<p>Hi</p>", ...config },
+});
+const call = (operation: string, input: object) => clock.scenario.call(operation, input);
+const GOLD = { conditions: [{ field: "tier", operator: "eq", value: "Gold" }] };
+const segment = async (type = "dynamic"): Promise<string> =>
+  (await call("create_segment", { name: "Ours", type, ...(type === "dynamic" && GOLD) })).id;
+const player = () => clock.scenario.player({ player_id: "P1", email: "p1@example.com" });
+
+/** The records, each with a node that uses it and the call that deletes it. */
+const RECORDS: [string, () => Promise<{ node: PlainNode; gone: [string, object] }>][] = [
+  [
+    "segment",
+    async () => {
+      const id = await segment();
+      return { node: branchOf(`segment.${id}`, "in_segment"), gone: ["delete_segment", { id }] };
+    },
+  ],
+  [
+    "segment",
+    async () => {
+      const id = await segment("static");
+      const node = { id: "list", type: "add_to_segment", config: { segment_id: id.toUpperCase() } };
+      return { node, gone: ["delete_segment", { id }] };
+    },
+  ],
+  [
+    "game",
+    async () => {
+      const id = await arcadeIn(clock.scenario).draft(SURE);
+      const node = { id: "gift", type: "grant_game_play", config: { game_id: id } };
+      return { node, gone: ["delete_game", { id }] };
+    },
+  ],
+  [
+    "custom field",
+    async () => {
+      const { id } = await call("create_custom_field", { key: "stay", type: "date" });
+      const node = { id: "stay", type: "delay", config: { by: "date_field", field: "custom.stay" } };
+      return { node, gone: ["delete_custom_field", { id }] };
+    },
+  ],
+  [
+    "provider",
+    async () => {
+      const provider = {
+        name: "Ours",
+        channel: "email",
+        kind: "smtp",
+        credentials: SMTP,
+        allows_gaming: true,
+      };
+      const { id } = await call("create_message_provider", provider);
+      return {
+        node: message({ provider_id: id, from_email: "offers@example.com" }),
+        gone: ["delete_message_provider", { id }],
+      };
+    },
+  ],
+];
+const SMTP = { host: "smtp.example.com", port: 587 };
+
+describe("a record that a live journey uses stays", () => {
+  test.each(RECORDS)("a %s", async (noun, made) => {
+    const { node, gone } = await made();
+    const remove = () => call(...gone);
+    const ids = [await player()];
+    const journey = await clock.published(chain([rest, node, end]), { name: "Welcome" });
+    const refused = (status: string) =>
+      expect(remove()).rejects.toMatchObject({
+        code: "conflict",
+        message: expect.stringContaining(`The journey "Welcome", which is ${status}, uses this ${noun}.`),
+      });
+    await refused("active");
+    await clock.enroll(journey, ids);
+    await clock.pass(1, journey);
+    await call("pause_journey", { journeyId: journey, propertyId: clock.scenario.id });
+    await refused("paused");
+    // The new version does without it, but somebody is inside the old one.
+    await clock.republish(journey, chain([rest, end]));
+    await refused("paused");
+    await call("exit_players", { journeyId: journey, propertyId: clock.scenario.id, playerIds: ids });
+    await remove();
+    // What the older version needed holds nobody up.
+    await call("resume_journey", { journeyId: journey, propertyId: clock.scenario.id });
+    await clock.deliver();
+    await clock.enroll(journey, [await clock.scenario.player({ email: "p2@example.com" })]);
+    await clock.job(journey);
+    await clock.deliver();
+    await clock.job(journey);
+    expect(await call("get_journey", { id: journey })).toMatchObject({ status: "active" });
+  });
+
+  test("and is free with the journey's archive", async () => {
+    const id = await segment();
+    const journey = await clock.published(chain([branchOf(`segment.${id}`, "in_segment"), end]));
+    await call("archive_journey", { journeyId: journey, propertyId: clock.scenario.id });
+    await call("delete_segment", { id });
+  });
+
+  test("a draft holds nothing, and is told at its check", async () => {
+    const id = await segment();
+    const draft_definition = chain([branchOf(`segment.${id}`, "in_segment"), end]);
+    const { id: journeyId } = await call("create_journey", { name: "Draft", draft_definition });
+    await call("delete_segment", { id });
+    const { errors } = await call("validate_journey", { journeyId, propertyId: clock.scenario.id });
+    expect(errors).toMatchObject([{ node: "by", message: expect.stringContaining(id) }]);
+  });
+
+  test("a template may go: the version has the words", async () => {
+    const template = { name: "T", channel: "email", subject: "Kept words", html: "<p>Kept</p>" };
+    const { id } = await call("create_template", template);
+    const own = { subject: undefined, body_html: undefined, template_id: id };
+    const journey = await clock.published(chain([message(own), end]));
+    await call("delete_template", { id });
+    await clock.enroll(journey, [await player()]);
+    await clock.pass(1, journey);
+    await clock.deliver();
+    expect((await clock.scenario.mailbox()).map(({ subject }) => subject)).toEqual(["Kept words"]);
+  });
+});
+
+describe("a record that a live journey uses keeps its meaning", () => {
+  test("a list stays a list", async () => {
+    const id = await segment("static");
+    const list = { id: "list", type: "add_to_segment", config: { segment_id: id } };
+    const journey = await clock.published(chain([list, end]), { name: "Lists" });
+    const change = () => call("update_segment", { id, type: "dynamic", ...GOLD });
+    await expect(change()).rejects.toThrow('The journey "Lists", which is active, uses this segment.');
+    await call("archive_journey", { journeyId: journey, propertyId: clock.scenario.id });
+    await change();
+  });
+
+  test("a custom field takes the values that it gives", async () => {
+    const { id } = await call("create_custom_field", {
+      key: "stage",
+      type: "enum",
+      enum_values: ["first", "second", "third"],
+    });
+    const change = { id: "change", type: "update_player", config: { custom: { stage: "second" } } };
+    await clock.published(chain([change, end]), { name: "Stages" });
+    const says = 'The journey "Stages", which is active, uses this custom field.';
+    const patch = (fields: object) => call("update_custom_field", { id, ...fields });
+    await expect(patch({ archived_at: new Date().toISOString() })).rejects.toThrow(says);
+    await expect(patch({ enum_values: ["first", "third"] })).rejects.toThrow(says);
+    await expect(patch({ type: "text", enum_values: [] })).rejects.toThrow(says);
+    await patch({ enum_values: ["first", "second"] });
+  });
+
+  test("a field that it only reads may be archived: the values stay", async () => {
+    const { id } = await call("create_custom_field", { key: "stay", type: "date" });
+    const until = { id: "stay", type: "delay", config: { by: "date_field", field: "custom.stay" } };
+    await clock.published(chain([until, end]));
+    await call("update_custom_field", { id, archived_at: new Date().toISOString() });
+  });
+
+  test("nobody is promised a ticket of a game that has ended: the journey pauses, and says so", async () => {
+    const place = arcadeIn(clock.scenario);
+    const game = await place.game(SURE);
+    const gift = { id: "gift", type: "grant_game_play", config: { game_id: game } };
+    const journey = await clock.published(chain([gift, end]));
+    await clock.enroll(journey, [await player()]);
+    await place.on("end_game", game);
+    await clock.job(journey);
+    expect(await call("get_journey", { id: journey })).toMatchObject({
+      status: "paused",
+      status_reason: expect.stringContaining("The node gift: The game is ended"),
+    });
+    expect(await clock.entries(journey)).toMatchObject([{ status: "active", node: "in" }]);
+  });
+});
