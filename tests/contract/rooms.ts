@@ -161,7 +161,13 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   "runtime/network": ["mail-domains.ts", "outgoing.ts", "public-address.ts", "retry-after.ts"],
   "runtime/secrets": ["app-secret.ts", "links.ts", "sealing.ts", "signature.ts", "timed-links.ts"],
-  "tools/templates/rendering": ["email-document.ts", "email-template.ts", "liquid.ts", "plain-text.ts"],
+  "tools/templates/rendering": [
+    "email-document.ts",
+    "email-template.ts",
+    "liquid.ts",
+    "plain-text.ts",
+    "trial.ts",
+  ],
   "tools/campaigns/preflight": ["cost.ts", "preflight.ts", "readiness.ts", "sample.ts"],
   "tools/campaigns/campaign": [
     "ab-test.ts",

@@ -60,6 +60,13 @@ const LIQUID = {
   "offer.code": (parts: InboxParts) => parts.offer?.code,
 };
 
+/** The texts with Liquid in them, as a message has them. */
+export function liquidParts(parts: InboxParts | null) {
+  return Object.entries(LIQUID).map(([field, read]) => {
+    return { field: `inbox.${field}`, source: parts && read(parts), engine: "text" as const };
+  });
+}
+
 /** Compiles the parts. Throws `invalid` for Liquid that does not parse. */
 export function compileParts(parts: InboxParts | null, baseUrl: string): CompiledParts {
   const parsed = new Map<string, ParsedField>();

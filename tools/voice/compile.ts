@@ -72,7 +72,8 @@ export function compileScript(
 
 const sayOf = (index: number) => `turns[${index}].say`;
 
-function liquidParts({
+/** The texts with Liquid in a script. */
+export function liquidParts({
   turns = [],
   on_voicemail,
   instructions,

@@ -253,3 +253,45 @@ test("a message without a subject is named together with its broken texts", asyn
     "mail: body_html",
   ]);
 });
+
+test("a message's broken text is named together with every unknown variable beside it", async () => {
+  const node = (config: object) => ({ id: "mail", type: "message", config });
+  const faults = async (config: object) => {
+    const errors = await errorsOf(chain([node(config), end]));
+    return errors.map(({ message }: { message: string }) => message.replace(/[,;] (line|write).*/s, ""));
+  };
+  const unknown = (field: string, name: string) => `${field}: undefined variable: ${name}`;
+  expect(
+    await faults({
+      channel: "email",
+      subject: "Hi {{ nickname }} from {{ property.planet }}",
+      body_html: '<p>Dear {{ player.nope }} {{</p><a href="http://example.com">x</a>',
+      body_text:
+        '{{ player.nor_this }}, {{ player.custom.any | default: "x" }}, {{ player.nor_this }}, {{ also }}',
+    }),
+  ).toEqual([
+    expect.stringMatching(/^body_html: output .* not closed/),
+    unknown("subject", "nickname"),
+    unknown("subject", "property.planet"),
+    unknown("body_text", "player.nor_this"),
+    unknown("body_text", "also"),
+    expect.stringContaining("body_html: a link is not https"),
+  ]);
+  expect(await faults({ channel: "sms", body_text: "{{ one }} {{ two }}" })).toEqual([
+    unknown("body_text", "one"),
+    unknown("body_text", "two"),
+  ]);
+  expect(
+    await faults({
+      channel: "inbox",
+      subject: "{{ one",
+      body_text: "{{ two }}",
+      inbox: { cta_label: "{{ three }}", cta_url: "https://example.com/{{ four }}" },
+    }),
+  ).toEqual([
+    expect.stringMatching(/^subject: output .* not closed/),
+    unknown("body_text", "two"),
+    unknown("inbox.cta_label", "three"),
+    unknown("inbox.cta_url", "four"),
+  ]);
+});

@@ -94,7 +94,7 @@ export async function compiledBeside<T>(
 ): Promise<T | FaultDetail[]> {
   const compiled = await compiling;
   if (found.length === 0) return compiled;
-  return [...found, ...(Array.isArray(compiled) ? compiled : [])];
+  return Array.isArray(compiled) ? [...found, ...compiled] : found;
 }
 
 /** Stands for a missing subject, so that the rest of the message is compiled, and its problems named, too. */

@@ -12,7 +12,8 @@ import {
   type PropertyVariables,
   playerVariables,
 } from "#tools/templates/rendering/email-template.ts";
-import { completePlayer, parseField, SOURCE_CHARACTERS } from "#tools/templates/rendering/liquid.ts";
+import { completePlayer, SOURCE_CHARACTERS } from "#tools/templates/rendering/liquid.ts";
+import { type Part, tryParts } from "#tools/templates/rendering/trial.ts";
 import { type Look, lookOf } from "#tools/themes/theme.ts";
 import { markLinks } from "#tools/tracking/marks.ts";
 import { type Rewrite, trackMail } from "#tools/tracking/track-mail.ts";
@@ -187,35 +188,33 @@ function compiledMail(
   content: EmailTemplate,
   { mjml, look }: { mjml: string | null; look: Look },
 ): Pick<Mail, "template" | "compiled"> {
-  const template = footed(content, property, look);
-  const compiled = compileEmail(template);
-  // Finds a variable that no player has. The preflight finds values that single players lack.
   const links = {
     unsubscribe_url: "https://example.com/u",
     preferences_url: "https://example.com/preferences",
     inbox_url: "https://example.com/inbox",
     game_url: "https://example.com/games",
   };
-  const player = completePlayer(compiled.variables);
   // A missing address is a problem of its own.
   const values = { ...propertyVariables(property), postal_address: property.postal_address ?? "-" };
-  const variables = playerVariables(player, values, links);
-  // MJML first: its errors name the lines that the author knows.
-  if (mjml !== null) parseField("html", mjml, "html").render(variables);
-  const { html, text } = compiled.render(variables);
+  const variablesFor = (names: readonly string[]) => playerVariables(completePlayer(names), values, links);
+  // MJML in place of the HTML made of it: its errors name the lines that the author knows.
+  const parts: Part[] = [
+    { field: "subject", source: content.subject, engine: "text" },
+    { field: "preheader", source: content.preheader, engine: "html" },
+    { field: "html", source: mjml ?? content.html, engine: "html" },
+    { field: "text", source: content.text, engine: "text" },
+  ];
+  tryParts(
+    parts,
+    variablesFor,
+    () => checkLinks([content], config.baseUrl),
+    () => checkHosts(content.html),
+  );
+  const template = withFooter(content, propertyVariables(property), look);
+  const compiled = compileEmail(template);
+  const { html, text } = compiled.render(variablesFor(compiled.variables));
   checkLinks([template, { html, text: template.text && text }], config.baseUrl);
-  checkHosts(template.html);
   return { template, compiled };
-}
-
-function footed(content: EmailTemplate, property: CompileContext["property"], look: Look): EmailTemplate {
-  try {
-    return withFooter(content, propertyVariables(property), look);
-  } catch (error) {
-    // The footer reads the bodies alone, and ends at the first fault. Compiling names those of all parts.
-    compileEmail(content);
-    throw error;
-  }
 }
 
 /** The campaign's subject goes before the template's; its bodies replace both of the template's. */

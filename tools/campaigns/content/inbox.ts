@@ -1,12 +1,10 @@
 import { problemsOf } from "#tools/inbox/parts.ts";
-import type { Compile } from "./content.ts";
+import { type Compile, compiledBeside } from "./content.ts";
 import { compileNotice } from "./notice.ts";
 
 /** The message of a campaign for the branded inbox: the subject is its title. */
 export const inboxContent: Compile<"inbox"> = async (context, campaign) => {
-  const wrong = problemsOf(campaign.inbox);
-  if (wrong.length > 0) return wrong;
-  const notice = await compileNotice(context, campaign);
+  const notice = await compiledBeside(problemsOf(campaign.inbox), compileNotice(context, campaign));
   if (Array.isArray(notice)) return notice;
   return {
     channel: "inbox",

@@ -1,10 +1,11 @@
 import { NIL_UUID } from "#db/types.ts";
 import type { FaultDetail } from "#runtime/faults.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
-import { compileParts, type InboxParts } from "#tools/inbox/parts.ts";
+import { compileParts, type InboxParts, liquidParts } from "#tools/inbox/parts.ts";
 import { messageLinks, type PageLinks } from "#tools/player-links/links.ts";
 import { compileEmail, playerVariables } from "#tools/templates/rendering/email-template.ts";
 import { completePlayer } from "#tools/templates/rendering/liquid.ts";
+import { type Part, tryParts } from "#tools/templates/rendering/trial.ts";
 import {
   type CompileContext,
   checkHosts,
@@ -61,6 +62,20 @@ export async function compileNotice(
   const compiling = compiledOr(
     context,
     () => {
+      // Finds a variable that no player has. The preflight finds values that single players lack.
+      const texts: Part[] = [
+        { field: "subject", source: subject, engine: "text" },
+        { field: "html", source: html, engine: "html" },
+        { field: "text", source: text, engine: "text" },
+        ...liquidParts(campaign.inbox),
+      ];
+      tryParts(
+        texts,
+        (names) =>
+          playerVariables(completePlayer(names), values, messageLinks(config, property.id, names)(NIL_UUID)),
+        () => checkLinks([{ html, text }], config.baseUrl),
+        () => checkHosts(html),
+      );
       const email = compileEmail({ subject: subject || NO_SUBJECT, html, text });
       const parts = compileParts(campaign.inbox, config.baseUrl);
       const names = [...new Set([...email.variables, ...parts.variables])];
@@ -71,14 +86,12 @@ export async function compileNotice(
         const { subject: title, ...rendered } = email.render(variables);
         return { title, ...rendered, parts: parts.render(variables), links };
       };
-      // Finds a variable that no player has. The preflight finds values that single players lack.
       const tried = render(completePlayer(names), NIL_UUID);
       const bodies = [
         { html, text },
         { html: tried.html, text: text && tried.text },
       ];
       checkLinks(bodies, config.baseUrl);
-      checkHosts(html);
       return {
         variables: names,
         render: (recipient: Recipient): Notice => {

@@ -7,6 +7,7 @@ import { withOptOut } from "#tools/sms/opt-out-words.ts";
 import { segmentsOf } from "#tools/sms/segments.ts";
 import { playerVariables } from "#tools/templates/rendering/email-template.ts";
 import { completePlayer, type ParsedField, parseField } from "#tools/templates/rendering/liquid.ts";
+import { tryParts } from "#tools/templates/rendering/trial.ts";
 import { type Compile, checkLinks, compiledOr, propertyVariables, templateOf } from "./content.ts";
 
 // Carriers drop longer ones, and most vendors take 1600 characters at most.
@@ -26,8 +27,13 @@ export const smsContent: Compile<"sms"> = async (context, campaign) => {
   const tried = await compiledOr(
     context,
     () => {
-      const text = render(completePlayer(parsed.variables));
-      checkLinks([{ text: source }, { text }], context.config.baseUrl);
+      const player = completePlayer(parsed.variables);
+      tryParts(
+        [{ field: "text", source, engine: "text" }],
+        () => playerVariables(player, property, pageLinks(NIL_UUID)),
+        () => checkLinks([{ text: source }], context.config.baseUrl),
+      );
+      checkLinks([{ text: render(player) }], context.config.baseUrl);
     },
     { text: fieldOf(campaign) },
   );

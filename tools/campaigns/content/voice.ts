@@ -7,9 +7,10 @@ import { messageLinks } from "#tools/player-links/links.ts";
 import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
 import { playerVariables } from "#tools/templates/rendering/email-template.ts";
 import { completePlayer, parseText } from "#tools/templates/rendering/liquid.ts";
+import { type Part, tryParts } from "#tools/templates/rendering/trial.ts";
 import { agentPrompt, openingOf, readableCall, voicemailOf } from "#tools/voice/agent.ts";
 import { faultsOf, inField } from "#tools/voice/check-script.ts";
-import { type CompiledScript, compileScript } from "#tools/voice/compile.ts";
+import { type CompiledScript, compileScript, liquidParts } from "#tools/voice/compile.ts";
 import { secondsToSay } from "#tools/voice/engine/transcript.ts";
 import { type VoiceLaws, voiceLaws } from "#tools/voice/law/law.ts";
 import { readCallbackNumber } from "#tools/voice/numbers.ts";
@@ -44,7 +45,7 @@ export const voiceContent: Compile<"voice"> = async (context, campaign) => {
   const laws = await voiceLaws(context);
   const problems = [
     ...(context.property.legal_name ? [] : [noLegalName(context.property.slug)]),
-    ...inField(await faultsOf(context, script, parseText)),
+    ...inField(await scriptFaults(context, script)),
     ...(await providerProblems(context, campaign, script, laws)),
   ];
   if (problems.length > 0) return problems;
@@ -72,6 +73,22 @@ export const voiceContent: Compile<"voice"> = async (context, campaign) => {
     }),
   };
 };
+
+/** The faults of the script, and beside them the variables that no player has. */
+async function scriptFaults(context: CompileContext, script: VoiceScript): Promise<FaultDetail[]> {
+  const { config, property } = context;
+  const found = await faultsOf(context, script, parseText);
+  const parts = liquidParts(script).map((part): Part => ({ ...part, engine: "text" }));
+  const variablesFor = (names: readonly string[]) =>
+    playerVariables(
+      spokenValues(completePlayer(names)),
+      propertyVariables(property),
+      messageLinks(config, property.id, names)(NIL_UUID),
+    );
+  const tried = await compiledOr(context, () => tryParts(parts, variablesFor), {});
+  const others = (tried ?? []).filter(({ field }) => !found.some((one) => one.field === field));
+  return [...found, ...others];
+}
 
 function messenger({ config, property }: CompileContext, compiled: CompiledScript, laws: VoiceLaws) {
   const values = propertyVariables(property);

@@ -1,8 +1,8 @@
 import { decodeHTML } from "entities";
-import { Fault, invalid, toFault } from "#runtime/faults.ts";
-import { isUnfinished } from "#runtime/limits/turns.ts";
-import { BARE_FIELDS, type ParsedField, parseField, ranOutOfTime } from "./liquid.ts";
+import { invalid } from "#runtime/faults.ts";
+import { BARE_FIELDS, type ParsedField, parseField } from "./liquid.ts";
 import { plainText } from "./plain-text.ts";
+import { gathering } from "./trial.ts";
 
 export interface EmailTemplate {
   subject: string;
@@ -166,39 +166,4 @@ function withValues(record: object): Record<string, unknown> {
     kept[key] = value instanceof Date ? value.toISOString() : value;
   }
   return kept;
-}
-
-/** Parts of one work, whose faults are thrown together. */
-interface Gathering {
-  /** The part's result; undefined where it has failed with `invalid`. */
-  attempt<T>(part: () => T): T | undefined;
-  /** Throws the faults of all parts so far as one. */
-  throwAll(): void;
-}
-
-function gathering(): Gathering {
-  const faults: Fault[] = [];
-  return {
-    attempt(part) {
-      try {
-        return part();
-      } catch (error) {
-        const fault = toFault(error);
-        // A part that ran out of time says nothing of the template, and the others would run out of it too.
-        if (fault.code !== "invalid" || ranOutOfTime(fault) || isUnfinished(error)) throw error;
-        faults.push(fault);
-        return undefined;
-      }
-    },
-    throwAll() {
-      const [first, ...others] = faults;
-      if (!first) return;
-      if (others.length === 0) throw first;
-      throw new Fault("invalid", {
-        message: faults.map(({ message }) => message).join("; "),
-        details: faults.flatMap(({ details }) => details ?? []),
-        cause: first.cause,
-      });
-    },
-  };
 }
