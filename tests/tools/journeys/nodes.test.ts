@@ -201,6 +201,145 @@ describe("a wait", () => {
   });
 });
 
+describe("the journey's own messages as conditions", () => {
+  const mail = { channel: "email", subject: "Hi", body_html: "<p>Hi</p>" };
+  const message = (id: string, config: object = mail) => ({ id, type: "message", config });
+  const seen = (fact: string, value: unknown = true) => [{ field: fact, operator: "eq", value }];
+  const wait = (id: string, fact: string) => ({
+    id,
+    type: "wait_until",
+    config: { conditions: seen(fact), timeout: { amount: 3, unit: "days" } },
+  });
+  const people = async (clock: JourneyClock) => {
+    const ids: string[] = [];
+    for (const name of ["p0", "p1"]) {
+      ids.push(await clock.scenario.player({ player_id: name, email: `${name}@example.com` }));
+    }
+    return ids;
+  };
+  /** As tracking notes it at the last message that the player has. */
+  const opens = (clock: JourneyClock, player: string) =>
+    clock.scenario.query(
+      (sql) => sql`
+        update campaign_sends set opened_at = now() where property_id = ${clock.scenario.id} and id = (
+          select id from campaign_sends where property_id = ${clock.scenario.id} and player_id = ${player}
+          order by id desc limit 1)`,
+    );
+  const settle = async (clock: JourneyClock, journey: string, minutes: number) => {
+    await clock.pass(minutes, journey);
+    await clock.deliver();
+    await clock.pass(1, journey);
+  };
+
+  test("part those who have opened a message in time from the others", async () => {
+    const clock = await journeyClock(service);
+    const ids = await people(clock);
+    const journey = await clock.published(
+      chain(
+        [
+          message("hello"),
+          wait("seen", "message.hello.opened"),
+          goal,
+          message("again"),
+          end("end", "reminded"),
+        ],
+        [
+          { from: "seen", to: "goal", label: "yes" },
+          { from: "seen", to: "again", label: "timed_out" },
+        ],
+      ),
+    );
+    await clock.enroll(journey, ids);
+    await settle(clock, journey, 1);
+    await settle(clock, journey, 60);
+    expect((await clock.entries(journey)).map(({ node }) => node)).toEqual(["seen", "seen"]);
+    await opens(clock, ids[0]!);
+    await settle(clock, journey, 60);
+    expect((await clock.entries(journey)).map(({ node }) => node)).toEqual(["goal", "seen"]);
+    await settle(clock, journey, 3 * DAY);
+    expect((await clock.entries(journey)).map(({ exit_reason }) => exit_reason)).toEqual([
+      "goal_reached",
+      "reminded",
+    ]);
+    expect(await clock.verify(journey)).toMatchObject({ ok: true });
+    const simulated = await clock.scenario.call("simulate_journey", {
+      ...{ propertyId: clock.scenario.id, journeyId: journey, playerIds: ids, days: 10 },
+    });
+    expect(simulated).toMatchObject({ entered: 2, figures: { reasons: { reminded: 2 } } });
+  });
+
+  test("in a round are those of its own message, and of the player's own entry", async () => {
+    const clock = await journeyClock(service);
+    const ids = await people(clock);
+    const split = (id: string, field: string) => ({
+      id,
+      type: "branch",
+      config: { branches: [{ label: "no", conditions: seen(field, false) }] },
+    });
+    // Those who have not opened the last message get it again after a day.
+    const journey = await clock.published(
+      {
+        nodes: [
+          { id: "in", type: "trigger", config: { on: "api" } },
+          message("offer-1"),
+          delay("rest", 24),
+          split("by", "message.offer-1.opened"),
+          end(),
+        ],
+        edges: [
+          { from: "in", to: "by" },
+          { from: "offer-1", to: "rest" },
+          { from: "rest", to: "by" },
+          { from: "by", to: "offer-1", label: "no" },
+          { from: "by", to: "end", label: "otherwise" },
+        ],
+      },
+      { reentry: { mode: "always" } },
+    );
+    await clock.enroll(journey, ids);
+    await settle(clock, journey, 1);
+    await opens(clock, ids[0]!);
+    await settle(clock, journey, DAY);
+    expect((await clock.entries(journey)).map(({ status }) => status)).toEqual(["completed", "active"]);
+    await opens(clock, ids[1]!);
+    // The first player's second entry knows nothing of the first one.
+    await clock.enroll(journey, ids.slice(0, 1));
+    await settle(clock, journey, DAY + 1);
+    await settle(clock, journey, DAY + 1);
+    expect((await clock.entries(journey)).map(({ status, path }) => [status, path.length])).toEqual([
+      ["completed", 6],
+      ["active", 7],
+      ["completed", 9],
+    ]);
+  });
+
+  test("are named where they can never hold, and belong to journeys alone", async () => {
+    const clock = await journeyClock(service);
+    const text = { channel: "sms", body_text: "Hi" };
+    const draft = chain([
+      message("hello"),
+      message("text", text),
+      wait("a", "message.hello.opened"),
+      wait("b", "message.text.opened"),
+      wait("c", "message.nobody.sent"),
+      wait("d", "message.text.sent"),
+      end(),
+    ]);
+    const { id } = await clock.scenario.call("create_journey", { name: "J", draft_definition: draft });
+    const { errors } = await clock.scenario.call("validate_journey", {
+      ...{ journeyId: id, propertyId: clock.scenario.id },
+    });
+    const conditions = errors.filter(({ node }: { node: string }) => node.length === 1);
+    expect(conditions).toMatchObject([
+      { node: "b", message: expect.stringContaining("can never hold: nobody counts who has opened") },
+      { node: "c", message: expect.stringContaining("names no message of this journey; it has hello, text") },
+    ]);
+    await expect(
+      clock.scenario.call("create_segment", { name: "S", conditions: seen("message.hello.opened") }),
+    ).rejects.toThrow("is not a field");
+  });
+});
+
 /** A node whose ways each end the journey, with the way as the reason. */
 function fork(node: PlainNode, ways: readonly string[]) {
   const API = { id: "in", type: "trigger", config: { on: "api" } };

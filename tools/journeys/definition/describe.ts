@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { KINDS, kindOf, type NodeType } from "#tools/journeys/nodes/all.ts";
-import { Condition, Group } from "#tools/segments/rules/compile.ts";
+import { Condition, describeJourneyFields, Group } from "#tools/segments/rules/compile.ts";
 import { Definition, JourneyGoal, Reentry } from "./definition.ts";
 
 /** The types of nodes with their configs, and a worked example, for agents that write a definition. */
@@ -17,6 +17,7 @@ export function describeJourneys() {
       "validate_journey names every problem at once, with the node and the remedy.",
     ],
     types,
+    fields: describeJourneyFields(),
     goal: schemaOf(JourneyGoal),
     reentry: schemaOf(Reentry),
     example: EXAMPLE,
@@ -43,7 +44,7 @@ function schemaOf(schema: z.ZodType): object {
 
 /** Rules that another page describes. */
 const RULES = new Map<z.core.$ZodType, string>([
-  [Condition, "{field, operator, value}: schema://segments has the fields and operators"],
+  [Condition, "{field, operator, value}: schema://segments has the fields and operators, fields here more"],
   [Group, "{logic, conditions, groups}: a nested group, as in schema://segments"],
 ]);
 

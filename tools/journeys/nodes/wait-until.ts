@@ -32,7 +32,7 @@ export const TIMED_OUT = "timed_out";
 export const waitUntil: NodeKind<WaitConfig> = {
   type: "wait_until",
   meaning:
-    "Waits until the player does something (event) or fits conditions, at most until the timeout. Edges: yes and timed_out. An event ends the wait at once; conditions are looked at once a minute.",
+    "Waits until the player does something (event) or fits conditions, at most until the timeout. Edges: yes and timed_out. An event ends the wait at once; conditions are looked at once a minute. To find those who have not opened or clicked a message in time, wait for message.<node>.opened or message.<node>.clicked and take the edge timed_out.",
   config: WaitConfig,
   labels: () => [YES, TIMED_OUT],
   waits: () => false,

@@ -24,7 +24,16 @@ export async function journeyReferences({ sql, property }: Tenant, journey: Refe
     ...(journey.goal && !journey.goal.event ? [journey.goal] : []),
     ...(journey.exit_conditions ? [journey.exit_conditions] : []),
   ];
-  return referredBy(sql, property.id, { logic: "and", conditions: [], groups: groups.map(asGroup) });
+  const rules = { logic: "and" as const, conditions: [], groups: groups.map(asGroup) };
+  return { ...(await referredBy(sql, property.id, rules)), messages: messagesOf(journey.definition) };
+}
+
+/** The channels of a definition's messages, by their nodes. */
+function messagesOf({ nodes }: Definition): Record<string, string> {
+  const messages = nodes.flatMap(({ id, type, config }) =>
+    type === "message" ? [[id, config.channel]] : [],
+  );
+  return Object.fromEntries(messages);
 }
 
 function asGroup({ logic = "and", conditions = [], groups = [] }: Partial<Group>): Group {
@@ -50,8 +59,9 @@ export async function referenceProblems(tenant: Tenant, journey: Referring): Pro
         problems.push(...details.map((one) => ({ node, ...one, message: `${one.field} ${one.message}.` })));
     }
   };
+  const messages = messagesOf(journey.definition);
   for (const node of journey.definition.nodes) {
-    problems.push(...(await nodeConditionProblems(tenant, node)));
+    problems.push(...(await nodeConditionProblems(tenant, node, messages)));
     await check(node.id, "config", () => checkNode(tenant, node));
   }
   const { goal, exit_conditions } = journey;
@@ -60,7 +70,8 @@ export async function referenceProblems(tenant: Tenant, journey: Referring): Pro
     ...(exit_conditions ? [{ rules: exit_conditions, at: "exit_conditions." }] : []),
   ];
   for (const { rules, at } of limits) {
-    problems.push(...(await ruleProblems(tenant, rules, at)).map((one) => ({ node: null, ...one })));
+    const found = await ruleProblems(tenant, { rules, at, messages });
+    problems.push(...found.map((one) => ({ node: null, ...one })));
   }
   return problems;
 }

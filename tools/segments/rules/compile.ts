@@ -3,7 +3,7 @@ import { adHoc, type Fragment, join, sql } from "#db/sql.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import type { CustomFields } from "#tools/custom-fields/values.ts";
 import type { FieldType } from "./field.ts";
-import { COLUMNS, FAMILIES, FIELD_FORMS, fieldOf } from "./fields.ts";
+import { COLUMNS, FAMILIES, FIELD_FORMS, fieldOf, JOURNEY_FAMILIES, type Messages } from "./fields.ts";
 import { applied, describeOperators, OPERATOR_NAMES } from "./operators.ts";
 import { type Scope, scopeOf } from "./scope.ts";
 import { positionAt } from "./values.ts";
@@ -58,6 +58,8 @@ export interface Context {
   customs?: CustomFields;
   /** The property's tiers from the lowest, where the rules name the tier. */
   tiers?: readonly string[];
+  /** In a journey: its messages. */
+  messages?: Messages | undefined;
   /** The property's country, where the rules name a phone. */
   home?: string | undefined;
   /** The ISO time for which the rules are judged. Default: the transaction's time. */
@@ -75,6 +77,7 @@ export function compileConditions(rules: Partial<Group>, context: Context): Frag
     segments: context.segments ?? new Map(),
     customs: context.customs ?? new Map(),
     tiers: context.tiers ?? [],
+    messages: context.messages,
     size: 0,
     trail: [],
   };
@@ -97,6 +100,11 @@ export function compileDate(name: string, context: Context): { sql: Fragment; ty
   });
   if (field?.type === "date" || field?.type === "timestamp") return { sql: field.sql, type: field.type };
   throw wrong("is not a date of players; use birth_date, last_visit_at, or custom.<key> of a date");
+}
+
+/** The fields of conditions in journeys alone. */
+export function describeJourneyFields() {
+  return JOURNEY_FAMILIES.map(({ form, types, meaning }) => ({ name: form, types, meaning }));
 }
 
 /** The catalog of fields and operators, for documentation and for agents. Nothing of it stands there twice. */
@@ -123,6 +131,7 @@ interface Compilation {
   segments: ReadonlyMap<string, Audience>;
   customs: CustomFields;
   tiers: readonly string[];
+  messages: Messages | undefined;
   /** Conditions and references so far: shared segments could grow the text exponentially. */
   size: number;
   /** The segments that the current condition stands in. */
@@ -167,11 +176,14 @@ function groupSql(group: Partial<Group>, path: string, compilation: Compilation)
 
 function conditionSql({ field: name, operator, value }: Condition, path: string, compilation: Compilation) {
   grow(compilation);
-  const { scope, customs, tiers } = compilation;
+  const { scope, customs, tiers, trail } = compilation;
+  // A segment means the same in every journey.
+  const messages = trail.length === 0 ? compilation.messages : undefined;
   const wrong = (message: string) => invalid(`${path}.field`, `${quoted(name)} ${message}`);
   const segment = (id: string) => segmentSql(id, path, compilation);
-  const field = fieldOf(name, { scope, customs, tiers, segment, wrong });
-  if (!field) throw wrong(`is not a field; use ${FIELD_FORMS.join(", ")}`);
+  const field = fieldOf(name, { scope, customs, tiers, messages, segment, wrong });
+  const forms = messages ? [...FIELD_FORMS, ...JOURNEY_FAMILIES.map(({ form }) => form)] : FIELD_FORMS;
+  if (!field) throw wrong(`is not a field; use ${forms.join(", ")}`);
   return sql`(${applied(field, operator, value, positionAt(scope, path))})`;
 }
 

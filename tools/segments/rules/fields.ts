@@ -1,6 +1,6 @@
 import { formOfValues } from "#db/query/forms.ts";
 import type { Form } from "#db/query/readable-table.ts";
-import { type Fragment, join, raw, sql } from "#db/sql.ts";
+import { type Fragment, raw, sql } from "#db/sql.ts";
 import { UUID } from "#db/text.ts";
 import type { Fault } from "#runtime/faults.ts";
 import { type CustomFields, storedForm, unknownField } from "#tools/custom-fields/values.ts";
@@ -12,6 +12,8 @@ import { CUSTOM_AS, customSql } from "./custom-fields.ts";
 import { eventAggregate } from "./event-fields.ts";
 import type { Field, FieldType } from "./field.ts";
 import type { Scope } from "./scope.ts";
+import { lastMessage, SEND } from "./sends.ts";
+import { suppressed } from "./suppressed.ts";
 
 /** The player columns that a condition may name. */
 export const COLUMNS = {
@@ -70,11 +72,16 @@ const CASTS: Record<FieldType, string> = {
   segment: "boolean",
 };
 
+/** The channels of a journey's messages, by their nodes. */
+export type Messages = Readonly<Record<string, string>>;
+
 /** The sources of the fields of one compilation. */
 export interface Sources {
   scope: Scope;
   customs: CustomFields;
   tiers: readonly string[];
+  /** In a journey: the channels of its messages, by their nodes. */
+  messages?: Messages | undefined;
   /** The SQL of a segment's audience. */
   segment(id: string): Fragment;
   /** The fault that names the condition's field. */
@@ -92,14 +99,6 @@ interface Family {
   read(parts: string[], sources: Sources): Read;
 }
 
-const SEND: Record<string, Fragment> = {
-  sent: sql`c.status in ('sent', 'delivered')`,
-  opened: sql`c.opened_at is not null`,
-  clicked: sql`c.clicked_at is not null`,
-  converted: sql`c.converted_at is not null`,
-  redeemed: sql`c.redeemed_at is not null`,
-  held_out: sql`c.status = 'skipped' and 'holdout' = any(c.skip_reasons)`,
-};
 const CAMPAIGN_FORM = `campaign.<id>.<${Object.keys(SEND).join("|")}>`;
 const JOURNEY_FORM = "journey.<id>.status";
 const GAME_FORM = "game.<id>.<plays|won>";
@@ -212,6 +211,25 @@ export const FAMILIES: readonly Family[] = [
   },
 ];
 
+/** The fields of conditions in a journey alone, as SQL over its enrollment `d` too. */
+export const JOURNEY_FAMILIES: readonly Family[] = [
+  {
+    form: "message.<node>.<sent|opened|clicked>",
+    pattern: /^message\.([a-z][a-z0-9_-]{0,39})\.(sent|opened|clicked)$/,
+    types: ["flag"],
+    meaning:
+      "Whether the last message of this node in the player's own entry was sent, and whether the player has opened or clicked it: email and inbox; push knows clicks alone, texts and calls neither. In wait_until, opened eq true with a timeout of three days sends those who have not opened it along the edge timed_out; in branch, opened eq false holds for those who have not so far.",
+    read([node, what], { scope, messages = {}, wrong }) {
+      const channel = Object.hasOwn(messages, node!) ? messages[node!]! : null;
+      if (channel === null)
+        throw wrong(`names no message of this journey; it has ${Object.keys(messages).join(", ") || "none"}`);
+      const fact = lastMessage(node!, what!, { channel, scope });
+      if (!fact) throw wrong(`can never hold: nobody counts who has ${what} a message by ${channel}`);
+      return { type: "flag", sql: fact };
+    },
+  },
+];
+
 /** The names and forms that a condition's field may take. */
 export const FIELD_FORMS: readonly string[] = [
   ...Object.keys(COLUMNS),
@@ -233,7 +251,7 @@ export function fieldOf(name: string, sources: Sources): Field | undefined {
       ...(name === "tier" && { tiers: sources.tiers }),
     };
   }
-  for (const family of FAMILIES) {
+  for (const family of sources.messages ? [...FAMILIES, ...JOURNEY_FAMILIES] : FAMILIES) {
     const match = family.pattern.exec(name);
     if (!match) continue;
     const { type, sql: expression, cast = CASTS[type], events, form } = family.read(match.slice(1), sources);
@@ -269,24 +287,4 @@ export function customNamed(field: string): string | undefined {
 
 function partOf(form: string, field: string): string | undefined {
   return FAMILIES.find((family) => family.form === form)?.pattern.exec(field)?.[1];
-}
-
-const HASHES: Record<string, Fragment[]> = {
-  email: [sql`p.email_hash`],
-  sms: [sql`p.phone_hash`],
-  voice: [sql`p.phone_hash`],
-  push: [],
-  all: [sql`p.email_hash`, sql`p.phone_hash`],
-};
-
-/** One `exists` a key, not one with `or`: each can then be hashed or answered by its index. */
-function suppressed(channel: string, { property, now }: Scope): Fragment {
-  const channels = raw(channel === "all" ? "'all'" : `'all', '${channel}'`);
-  const live = sql`s.property_id = ${property} and s.channel in (${channels}) and s.lifted_at is null
-    and (s.expires_at is null or s.expires_at > ${now})`;
-  const keys = [sql`s.player_id = p.id`, ...HASHES[channel]!.map((hash) => sql`s.address_hash = ${hash}`)];
-  return join(
-    keys.map((key) => sql`exists (select 1 from suppressions s where ${live} and ${key})`),
-    " or ",
-  );
 }

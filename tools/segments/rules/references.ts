@@ -2,7 +2,14 @@ import type { Fragment, Sql } from "#db/sql.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { type CustomField, customFields } from "#tools/custom-fields/values.ts";
 import { type Audience, compileConditions, compileDate, Group, MAX_NESTING } from "./compile.ts";
-import { campaignNamed, customNamed, gameNamed, journeyNamed, segmentNamed } from "./fields.ts";
+import {
+  campaignNamed,
+  customNamed,
+  gameNamed,
+  journeyNamed,
+  type Messages,
+  segmentNamed,
+} from "./fields.ts";
 
 const MAX_SEGMENTS = 500;
 
@@ -47,6 +54,8 @@ export interface Referred {
   segments: Audience[];
   customs: CustomField[];
   tiers: string[];
+  /** In a journey: the channels of its messages, by their nodes. */
+  messages?: Messages;
   /** The property's country, in which phone numbers are dialed. */
   home?: string;
 }
@@ -84,7 +93,7 @@ export function dateField(name: string, property: string, { customs, home }: Ref
 export function audienceBy(
   property: string,
   rules: Partial<Group>,
-  { segments, customs, tiers, home }: Referred,
+  { segments, customs, tiers, messages, home }: Referred,
   at?: string,
 ): Fragment {
   return compileConditions(rules, {
@@ -92,6 +101,7 @@ export function audienceBy(
     segments: new Map(segments.map((segment) => [segment.id, segment])),
     customs: new Map(customs.map((field) => [field.key, field])),
     tiers,
+    messages,
     home,
     at,
   });
