@@ -6,8 +6,13 @@ import { startService, type TestService } from "../../support/service.ts";
 import { type JourneyClock, journeyClock } from "./clock.ts";
 
 const PLAYERS = 8;
-/** Minutes between the steps, enough of them for everybody to leave. */
-const STEPS = [1, 10, 60, 60, 24 * 60, 24 * 60, 24 * 60];
+const QUARTERS = Array<number>(PLAYERS - 3).fill(15);
+const PARTS_OF_DAYS = Array<number>(6).fill(6 * 60);
+/**
+ * Minutes between the steps, enough of them for everybody to leave: the rate limit lets one player through at a step
+ * that comes late, and the window is open at one of four hours of a day at least.
+ */
+const STEPS = [1, 10, 60, 60, ...QUARTERS, ...PARTS_OF_DAYS];
 
 let service: TestService;
 let clock: JourneyClock;
