@@ -1,19 +1,15 @@
 import { z } from "zod";
+import { literals } from "#db/sql.ts";
 import { checkSettings } from "#runtime/channels/index.ts";
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { refuseHost } from "#runtime/network/public-address.ts";
 import { afterChange } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
-<<<<<<< HEAD
 import { type Change, type RowOf, table, type Values } from "#runtime/operation/table.ts";
 import { LIVE_CAMPAIGNS } from "#tools/statuses/campaigns.ts";
 import { refuseUsed } from "#tools/uses/refuse-used.ts";
 import { countOpenCalls } from "#tools/voice-calls/call.ts";
-=======
-import { type Change, table, type Values } from "#runtime/operation/table.ts";
-import { refuseUsed } from "#tools/uses/refuse-used.ts";
->>>>>>> journeys
 import { columns } from "./columns.ts";
 
 export default table({
@@ -31,10 +27,7 @@ export default table({
 
 async function beforeWrite(context: Context, change: Change<typeof columns>): Promise<Values> {
   const { verb, input, current } = change;
-  if (verb === "delete") {
-    await refuseUsed(context, { noun: "provider", id: current.id });
-    return { credentials: {}, is_default: false };
-  }
+  if (verb === "delete") return beforeDelete(context, current);
   const { name, channel, kind, unit_price, price_currency, is_active } = afterChange(columns, change);
   const changed = Object.keys(input).join(", ");
   context.ask?.({
@@ -87,7 +80,6 @@ async function takeDefault({ sql, property }: Context, channel: string, id: stri
     update message_providers set is_default = false, updated_at = now()
     where property_id = ${property.id} and channel = ${channel} and is_default and id is distinct from ${id}`;
 }
-<<<<<<< HEAD
 
 async function beforeDelete(context: Context, { id, channel }: RowOf<typeof columns>): Promise<Values> {
   await refuseUsed(context, { noun: "provider", id });
@@ -120,5 +112,3 @@ async function refuseLast(
     message: `The campaign "${left.name}" is ${left.status} and has no other ${channel} provider, so its messages would reach nobody; pause it by is_active false, or give another provider first.`,
   });
 }
-=======
->>>>>>> journeys

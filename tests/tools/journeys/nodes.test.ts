@@ -266,11 +266,7 @@ describe("the journey's own messages as conditions", () => {
     const simulated = await clock.scenario.call("simulate_journey", {
       ...{ propertyId: clock.scenario.id, journeyId: journey, playerIds: ids, days: 10 },
     });
-<<<<<<< HEAD
-    expect(simulated.entered ?? simulated.players).toBe(2);
-=======
     expect(simulated).toMatchObject({ entered: 2, figures: { reasons: { reminded: 2 } } });
->>>>>>> journeys
   });
 
   test("in a round are those of its own message, and of the player's own entry", async () => {
@@ -292,11 +288,7 @@ describe("the journey's own messages as conditions", () => {
           end(),
         ],
         edges: [
-<<<<<<< HEAD
-          { from: "in", to: "offer-1" },
-=======
           { from: "in", to: "by" },
->>>>>>> journeys
           { from: "offer-1", to: "rest" },
           { from: "rest", to: "by" },
           { from: "by", to: "offer-1", label: "no" },
@@ -316,15 +308,9 @@ describe("the journey's own messages as conditions", () => {
     await settle(clock, journey, DAY + 1);
     await settle(clock, journey, DAY + 1);
     expect((await clock.entries(journey)).map(({ status, path }) => [status, path.length])).toEqual([
-<<<<<<< HEAD
-      ["completed", 5],
-      ["active", 6],
-      ["completed", 8],
-=======
       ["completed", 6],
       ["active", 7],
       ["completed", 9],
->>>>>>> journeys
     ]);
   });
 
