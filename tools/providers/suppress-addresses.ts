@@ -2,6 +2,7 @@ import type { Notice } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { revokedWith, suppressRevoked } from "#tools/consent/revoke.ts";
 import { suppressSender } from "#tools/sms/inbound.ts";
+import { saysStop } from "#tools/voice-calls/news.ts";
 import { type NoticeProvider, toRow } from "./apply-notices.ts";
 
 const METHODS = { complained: "complaint", unsubscribed: "provider" } as const;
@@ -16,11 +17,7 @@ export async function suppressAddresses(
   notices: readonly Notice[],
 ): Promise<void> {
   for (const notice of notices) if (notice.kind === "inbound") await suppressSender(context, notice);
-  const hashes = await addressed(
-    context,
-    provider,
-    notices.filter(({ kind }) => kind !== "inbound"),
-  );
+  const hashes = await addressed(context, provider, await stopsAmong(context, notices));
   for (const [kind, method] of Object.entries(METHODS)) {
     const addresses = hashes.filter((one) => one.kind === kind);
     await suppressRevoked(context, {
@@ -30,6 +27,19 @@ export async function suppressAddresses(
       source: provider.kind,
     });
   }
+}
+
+/** The notices that ask to stop by their kind, and the calls in which the person said so. */
+async function stopsAmong(context: Context, notices: readonly Notice[]): Promise<Notice[]> {
+  const stops: Notice[] = [];
+  for (const notice of notices) {
+    if (notice.kind === "call" && (await saysStop(context, notice))) {
+      const { eventId, at, sendId } = notice;
+      stops.push({ kind: "unsubscribed", eventId, at, sendId });
+    }
+    if (notice.kind === "complained" || notice.kind === "unsubscribed") stops.push(notice);
+  }
+  return stops;
 }
 
 /**

@@ -38,7 +38,9 @@ export async function applyCallNews(
   const ours = lines.flatMap(({ by, text }) => (by === "us" ? [text] : []));
   const discloses = call.script !== null && ours.length > 0 && saysOpening(call.script, ours);
   await learn(context, call, notice, { lines, discloses });
-  const stop = call.outcome === "opted_out" ? undefined : await stopIn(context, told);
+  const heard = call.outcome === "opted_out" ? undefined : await stopIn(context, told);
+  // The stop of a shorter report goes behind the lines that are kept.
+  const stop = heard && lines.length === 0 ? { ...heard, n: call.transcript.length } : heard;
   if (stop) await revokeBySpeech(context, call, stop);
   if (notice.state !== "ended") return [];
   if (stop && call.status === "ended") await endStopped(context, call, lines.length > 0 ? null : stop);
@@ -131,6 +133,11 @@ function isLonger(told: readonly TranscriptLine[], known: readonly TranscriptLin
   const characters = (lines: readonly TranscriptLine[]) =>
     lines.reduce((sum, { text }) => sum + text.length, 0);
   return characters(told) > characters(known);
+}
+
+/** Whether a person says or presses stop in a report of a call. */
+export async function saysStop(context: Context, notice: CallNotice): Promise<boolean> {
+  return (await stopIn(context, linesOf(notice))) !== undefined;
 }
 
 async function stopIn(

@@ -1,6 +1,8 @@
 import { HttpResponse, http, passthrough } from "msw";
 import { setupServer } from "msw/node";
+import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { openTransaction } from "../../support/blocking.ts";
 import { shifted } from "../../support/database.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type CallScenario, callScenario, SCRIPT } from "./scenario.ts";
@@ -212,6 +214,35 @@ test.each(KINDS)("a stop in a report of %s that is shorter than another one revo
   const asking = { propertyId: scenario.id, channel: "voice", playerId };
   expect((await scenario.call("compliance_check", asking)).allowed).toBe(false);
 });
+
+test.each(KINDS)(
+  "a stop that %s reports bars the number though another writer holds the player",
+  async (kind) => {
+    const { playerId, tell } = await placed(kind);
+    const asking = { propertyId: scenario.id, channel: "voice", playerId };
+    const admin = postgres(service.database.url, { max: 1, onnotice: () => {} });
+    const release = await openTransaction(
+      admin,
+      (sql) => sql`select from players where id = ${playerId} for update`,
+    );
+    const lines: Line[] = [
+      ["us", OPENING],
+      ["them", "Stop calling me"],
+    ];
+    expect(await tell(lines, "spoke")).toBe(200);
+    expect((await scenario.call("compliance_check", asking)).reasons).toEqual(["suppressed"]);
+    await release();
+    await admin.end();
+    await service.internals.db.asSystem(
+      (sql) =>
+        sql`update queue set run_at = now() where property_id = ${scenario.id} and name = 'receive_notices'`,
+    );
+    service.internals.wake();
+    await service.idle();
+    expect((await scenario.call("compliance_check", asking)).reasons).toEqual(["no_consent", "suppressed"]);
+    expect(await row()).toMatchObject({ outcome: "opted_out" });
+  },
+);
 
 test.each(KINDS)("a person who speaks of a voicemail to %s later in the call is a person", async (kind) => {
   const { campaign, tell } = await placed(kind);

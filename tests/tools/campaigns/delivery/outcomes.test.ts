@@ -587,7 +587,8 @@ test("a message that was not handed over, or was not taken, counts against no li
       return about ? { id: message.id, status: "retry", ...about } : sent(message);
     },
   });
-  for (let round = 0; round < 8; round += 1) {
+  // From the first 429 on it is tried with one message a round.
+  for (let round = 0; round < 30; round += 1) {
     await scenario.work({ open: () => sender });
     await dueNow();
   }
