@@ -51,7 +51,12 @@ export function literals(words: readonly string[]): Fragment {
 
 /** The quoted name of a table or a column. */
 export function identifier(name: string): Fragment {
-  return raw(`"${name.replaceAll('"', '""')}"`);
+  return raw(quoted(name));
+}
+
+/** The same as text, for a piece that is written at once. */
+export function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
 }
 
 /** A value with its SQL type, where PostgreSQL cannot infer the type. */

@@ -30,3 +30,19 @@ export function storable(text: string, most = Number.POSITIVE_INFINITY): string 
   if (text.length <= most && isStorable(text)) return text;
   return text.replaceAll("\0", "").slice(0, most).toWellFormed();
 }
+
+const BACKSLASH = 92;
+
+/** The place of the quote that ends the string of JSON text whose first quote is at `opening`. */
+export function closingQuote(text: string, opening: number): number {
+  let at = text.indexOf('"', opening + 1);
+  while (isEscaped(text, at)) at = text.indexOf('"', at + 1);
+  return at;
+}
+
+/** An odd number of backslashes stands before it. */
+function isEscaped(text: string, at: number): boolean {
+  let before = at;
+  while (text.charCodeAt(before - 1) === BACKSLASH) before--;
+  return (at - before) % 2 === 1;
+}

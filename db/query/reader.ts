@@ -6,7 +6,15 @@ import { newestOnly, ofMonthOf, ofMonths } from "./months.ts";
 import type { Query } from "./parse.ts";
 import type { ReadableTable } from "./readable-table.ts";
 import { objectWriter } from "./row-text.ts";
-import { afterSql, andVisible, columnSql, filtersSql, orderSql } from "./to-sql.ts";
+import {
+  afterSql,
+  andVisible,
+  columnArray,
+  columnSql,
+  filtersSql,
+  namedColumns,
+  orderSql,
+} from "./to-sql.ts";
 import { fitValue } from "./values.ts";
 
 export interface Page {
@@ -109,7 +117,7 @@ export function reader(
       const fitted = fitValue("id", "uuid", id);
       const names = selected(readable, select);
       const [row] = await db.read(
-        sql`select ${valuesSql(readable, names)} from ${tenantSql(property, readable)}
+        sql`select ${columnArray(readable, names)} from ${tenantSql(property, readable)}
             and "id" = ${fitted}::uuid${readable.monthly ? ofMonthOf(fitted) : NOTHING}`,
         { short: true },
       );
@@ -143,12 +151,12 @@ function pager(read: ReadRows, { cursorKey, isCluster }: Required<ReaderOptions>
     const names = selected(readable, query.select);
     const pageWith = (what: Fragment) => pageSql(what, property, readable, query, { after, short });
     if (query.cursor === undefined && !isCluster) {
-      const columns = join(names.map((name) => sql`${columnSql(readable, name)} as ${identifier(name)}`));
+      const columns = namedColumns(readable, names);
       const [page] = await read(sql`select json_agg(t), count(*) from (${pageWith(columns)}) t`, { short });
       return { body: String(page![0] ?? "[]"), rows: Number(page![1]) };
     }
     const keys = join(query.order.map(({ column }) => sql`${columnSql(readable, column)}::text`));
-    const values = valuesSql(readable, names);
+    const values = columnArray(readable, names);
     const what = query.cursor === undefined ? values : sql`${values}, json_build_array(${keys})`;
     const found = await read(pageWith(what), { short });
     const rows = found.slice(0, query.limit);
@@ -248,10 +256,6 @@ function pageSql(
   if (query.offset < DEEP_OFFSET) return sql`select ${what} from ${skipping}`;
   return sql`select ${what} from ${tenantSql(property, readable)}
     and "id" = any(array(select "id" from ${skipping})) ${order}`;
-}
-
-function valuesSql(readable: ReadableTable, names: string[]): Fragment {
-  return sql`json_build_array(${join(names.map((name) => columnSql(readable, name)))})`;
 }
 
 /** The columns in the table's own order, to limit the number of distinct statements. */

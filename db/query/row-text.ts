@@ -1,5 +1,6 @@
+import { closingQuote } from "#db/text.ts";
+
 const QUOTE = 34;
-const BACKSLASH = 92;
 const OPENING_BRACKET = 91;
 const CLOSING_BRACKET = 93;
 const OPENING_BRACE = 123;
@@ -45,17 +46,4 @@ function endOfNested(text: string, start: number): number {
     at++;
   } while (depth > 0);
   return at;
-}
-
-function closingQuote(text: string, opening: number): number {
-  let at = text.indexOf('"', opening + 1);
-  while (isEscaped(text, at)) at = text.indexOf('"', at + 1);
-  return at;
-}
-
-/** An odd number of backslashes stands before it. */
-function isEscaped(text: string, at: number): boolean {
-  let before = at;
-  while (text.charCodeAt(before - 1) === BACKSLASH) before--;
-  return (at - before) % 2 === 1;
 }

@@ -1,4 +1,4 @@
-import { cast, type Fragment, identifier, join, raw, sql } from "#db/sql.ts";
+import { cast, type Fragment, join, quoted, raw, sql } from "#db/sql.ts";
 import type { Condition, Filter } from "./conditions.ts";
 import { IS } from "./operands.ts";
 import { isNullable, type Order } from "./parse.ts";
@@ -11,9 +11,30 @@ export function filtersSql(readable: ReadableTable, filters: Filter[]): Fragment
 
 /** The column, or the expression that computes it. */
 export function columnSql(readable: ReadableTable, name: string): Fragment {
+  return raw(columnText(readable, name));
+}
+
+/** The columns of one row, each under its name. They are many, so their text is written at once. */
+export function namedColumns(readable: ReadableTable, names: readonly string[]): Fragment {
+  return raw(
+    names
+      .map((name) => {
+        const text = columnText(readable, name);
+        return readable.columns[name]!.sql ? `${text} as ${quoted(name)}` : text;
+      })
+      .join(", "),
+  );
+}
+
+/** The columns of one row as a JSON array. */
+export function columnArray(readable: ReadableTable, names: readonly string[]): Fragment {
+  return raw(`json_build_array(${names.map((name) => columnText(readable, name)).join(", ")})`);
+}
+
+function columnText(readable: ReadableTable, name: string): string {
   const column = Object.hasOwn(readable.columns, name) ? readable.columns[name] : undefined;
   if (!column) throw new QueryError(name, `unknown column ${name}`);
-  return column.sql ? raw(`(${column.sql})`) : identifier(name);
+  return column.sql ? `(${column.sql})` : quoted(name);
 }
 
 export function orderSql(readable: ReadableTable, order: Order[]): Fragment {

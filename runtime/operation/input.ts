@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { didYouMean } from "#db/nearest.ts";
-import { isStorable, isUuid } from "#db/text.ts";
+import { closingQuote, isStorable, isUuid } from "#db/text.ts";
 import { Fault, type FaultDetail } from "#runtime/faults.ts";
 import { pathText } from "#runtime/plain-words.ts";
 import { columnsOf, isWrapped } from "./columns.ts";
@@ -31,15 +31,21 @@ export function parseUnchecked(text: string): unknown {
   return value;
 }
 
-const TOKEN = /"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?|[{}]/gs;
+const SPACE = 32;
+const COLON = 58;
 
 /** The first field of valid JSON text that stands twice in one object: a parser would keep the last one. */
 function doubledKey(text: string): string | undefined {
   const open: Set<string>[] = [];
-  for (const [token, written = "", colon] of text.matchAll(TOKEN)) {
-    if (token === "{") open.push(new Set());
-    else if (token === "}") open.pop();
-    else if (colon !== undefined) {
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at];
+    if (char === "{") open.push(new Set());
+    else if (char === "}") open.pop();
+    else if (char === '"') {
+      const start = at + 1;
+      at = closingQuote(text, at);
+      if (!isKeyEnd(text, at)) continue;
+      const written = text.slice(start, at);
       const key: string = written.includes("\\") ? JSON.parse(`"${written}"`) : written;
       const keys = open.at(-1)!;
       if (keys.has(key)) return key;
@@ -47,6 +53,13 @@ function doubledKey(text: string): string | undefined {
     }
   }
   return undefined;
+}
+
+/** Whether a colon follows the closing quote. */
+function isKeyEnd(text: string, quote: number): boolean {
+  let next = quote + 1;
+  while (text.charCodeAt(next) <= SPACE) next++;
+  return text.charCodeAt(next) === COLON;
 }
 
 /** Refuses NUL, lone surrogates, non-finite numbers, prototype keys and deep nesting, at any depth. */
@@ -90,6 +103,8 @@ export function parseInput(operation: Operation, folded: Record<string, unknown>
  * and seeds, keys and stored texts are made of ids. A text that may be an id or another name stays as it is.
  */
 function withPlainIds(schema: z.ZodType, value: unknown): unknown {
+  // Most values are no ids and hold none: a look at their schemas would cost more than all else here.
+  if (typeof value === "string" ? !isUuid(value) : typeof value !== "object" || value === null) return value;
   if (isWrapped(schema)) return withPlainIds(schema.unwrap() as z.ZodType, value);
   if (schema instanceof z.ZodUUID) return isUuid(value) ? value.toLowerCase() : value;
   if (schema instanceof z.ZodArray) {

@@ -16,8 +16,8 @@ export const reader: Area = {
     "db/query/row-text.ts": [
       ["at = closingQuote(text, at);", "at = text.indexOf('\"', at + 1);"],
       ["depth > 0", "false"],
-      ["(at - before) % 2 === 1", "at > before"],
     ],
+    "db/text.ts": [["(at - before) % 2 === 1", "at > before"]],
     "db/query/to-sql.ts": [
       ['const nulls = nullsFirst === descending ? ""', 'const nulls = true ? ""'],
       ["key.descending === descending &&", ""],
