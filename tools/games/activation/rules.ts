@@ -1,4 +1,3 @@
-import { counted } from "#runtime/counted.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { Game } from "#tools/games/game/game.ts";
 
@@ -44,6 +43,9 @@ export function rulesOf(
     "A prize is claimed by its winner and redeemed once, with its code. It is not exchanged. Taxes are the winner's own.",
   ].join("\n");
 }
+
+const counted = (count: number, noun: string) =>
+  `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
 
 /** A time by the clock of a zone, with its name. */
 function timeIn(timeZone: string, time: string): string {

@@ -1,4 +1,3 @@
-import { counted } from "#runtime/counted.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { Definition, NodeOf } from "#tools/journeys/definition/definition.ts";
 import type { Problem } from "#tools/journeys/definition/structure.ts";
@@ -26,7 +25,7 @@ export async function consentWarnings(tenant: Tenant, { nodes }: Definition): Pr
 }
 
 function warningOf(node: string, channel: string, people: number): Problem {
-  const count = counted(people, "player has", "players have");
+  const count = people === 1 ? "1 player has" : `${people.toLocaleString("en-US")} players have`;
   return {
     node,
     field: "config",
