@@ -1,5 +1,6 @@
 import { errorCode } from "#db/connection/error-code.ts";
 import { QueryError } from "#db/query/readable-table.ts";
+import { counted } from "./counted.ts";
 import type { Log } from "./log.ts";
 import { currentActivity } from "./telemetry/activity.ts";
 
@@ -81,7 +82,7 @@ const HINTS: Partial<Record<FaultCode, FaultDetail>> = {
 /** The detail of a fault whose sentence is its code alone. */
 function hintOf(code: FaultCode, retryAfter: number | undefined): FaultDetail | undefined {
   if (code !== "rate_limited") return HINTS[code];
-  const wait = retryAfter === undefined ? "a minute" : `${retryAfter} second${retryAfter === 1 ? "" : "s"}`;
+  const wait = retryAfter === undefined ? "a minute" : counted(retryAfter, "second");
   return { field: "retry_after", message: `too many requests: wait ${wait}, then send it again` };
 }
 

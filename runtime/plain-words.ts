@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { didYouMean } from "#db/nearest.ts";
 import { readTime } from "#db/time.ts";
+import { counted } from "./counted.ts";
 
 type Issue = z.core.$ZodRawIssue;
 
@@ -82,7 +83,7 @@ function bound(origin: string, limit: number, inclusive: boolean, within: string
   if (origin !== "string" && origin !== "array") return `must be ${words} ${limit}`;
   if (words === "at least" && limit === 1) return "must not be empty";
   const unit = origin === "string" ? "character" : "value";
-  return `must have ${words} ${limit} ${unit}${limit === 1 ? "" : "s"}`;
+  return `must have ${words} ${counted(limit, unit)}`;
 }
 
 /** The alternatives of a union, each by its first objection. */

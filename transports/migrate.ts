@@ -1,3 +1,4 @@
+import { counted } from "#runtime/counted.ts";
 import "./compile-cache.ts";
 
 const { migrate } = await import("#db/migrate.ts");
@@ -17,7 +18,7 @@ try {
   for (const { table, place, milliseconds } of placed) say(`${table}  ${PLACES[place]}  ${milliseconds} ms`);
   const done = [
     ...(applied.length > 0 ? [`${applied.length} applied.`] : []),
-    ...(placed.length > 0 ? [`${placed.length} tables placed on the cluster.`] : []),
+    ...(placed.length > 0 ? [`${counted(placed.length, "table")} placed on the cluster.`] : []),
   ];
   say(done.join(" ") || "Up to date.");
 } catch (error) {

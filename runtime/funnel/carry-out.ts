@@ -1,4 +1,5 @@
 import { raw } from "#db/sql.ts";
+import { counted } from "#runtime/counted.ts";
 import { toFault } from "#runtime/faults.ts";
 import type {
   AskedQuestion,
@@ -136,7 +137,10 @@ function changesOf(
     const hasGrown =
       audience !== null && present.audience !== null && hasOutgrown(property, audience, present.audience);
     return hasGrown
-      ? [...changed, `the audience, which has grown from ${audience} to ${present.audience} players`]
+      ? [
+          ...changed,
+          `the audience, which has grown from ${audience} to ${counted(present.audience!, "player")}`,
+        ]
       : changed;
   });
   return [...new Set(changes)];

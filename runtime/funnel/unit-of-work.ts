@@ -136,9 +136,12 @@ async function handleAll(running: Running, context: Context, inputs: Record<stri
     results.push(...(await operation.many(context, inputs)));
     return { results, audited: [auditOf(running, null)] };
   }
+  const isTogether = operation.together && inputs.length > 1;
+  const rows = isTogether ? await operation.together!(context, inputs) : null;
   for (const [index, input] of inputs.entries()) {
     effects.about = {};
-    const result = await operation.handler(context, input).catch((error: unknown) => {
+    const handled = rows ? rows.finish(index) : operation.handler(context, input);
+    const result = await handled.catch((error: unknown) => {
       throw many ? thrownAt(index, error) : error;
     });
     results.push(result);

@@ -4,6 +4,7 @@ import type { Page, Reader } from "#db/query/reader.ts";
 import { andVisible } from "#db/query/to-sql.ts";
 import { identifier } from "#db/sql.ts";
 import { type FaultCode, noSuch, one } from "#runtime/faults.ts";
+import { type Together, together, type UntilRefused, untilRefused } from "#runtime/together.ts";
 import { columnNames, inputOf, readableOf, viewOf } from "./columns.ts";
 import type { Context } from "./context.ts";
 import { checkUnchanged, isVersioned } from "./etag.ts";
@@ -75,17 +76,41 @@ function createOperation(table: Table): Operation {
     faults: ["invalid", "conflict", "not_found"],
     crud: { table, verb: "create" },
     ...askingOf(table, "create"),
-    handler: async (context, input) => {
-      const change: Change = { verb: "create", input, current: null };
-      const values = table.beforeWrite ? await table.beforeWrite(context, change) : input;
-      const secrets = Object.fromEntries(Object.keys(table.secrets).map((name) => [name, values[name]]));
-      const event = table.events.create;
-      const row = await insert(context, table, values);
-      if (event) context.emit(event, row);
-      await table.afterWrite?.(context, { ...change, row });
-      return { ...row, ...secrets };
-    },
+    ...written(table, createRows),
   });
+}
+
+async function createRows(context: Context, table: Table, inputs: Values[]): Promise<Together<Row>> {
+  const changes = inputs.map((input): Change => ({ verb: "create", input, current: null }));
+  const { done: values, refusal } = await valuesOf(context, table, changes);
+  const inserted = values.map((one) => insert(context, table, one));
+  return together(inserted, refusal, async (row, index) => {
+    const event = table.events.create;
+    if (event) context.emit(event, row);
+    await table.afterWrite?.(context, { ...changes[index]!, row });
+    const secrets = Object.keys(table.secrets).map((name) => [name, values[index]![name]]);
+    return { ...row, ...Object.fromEntries(secrets) };
+  });
+}
+
+type Rows = (context: Context, table: Table, inputs: Values[]) => Promise<Together<Row>>;
+
+/** A table whose hook takes many changes at once writes the records of an array together. */
+function written(table: Table, rows: Rows) {
+  return {
+    handler: async (context: Context, input: Values) => ({
+      ...(await (await rows(context, table, [input])).finish(0)),
+    }),
+    ...(table.beforeWrites && {
+      together: (context: Context, inputs: Values[]) => rows(context, table, inputs),
+    }),
+  };
+}
+
+/** The values to write, until a change is refused. */
+function valuesOf(context: Context, table: Table, changes: Change[]): Promise<UntilRefused<Values>> {
+  if (table.beforeWrites) return table.beforeWrites(context, changes);
+  return untilRefused(changes, (change) => table.beforeWrite?.(context, change) ?? change.input);
 }
 
 function updateOperation(table: Table): Operation {
@@ -104,21 +129,40 @@ function updateOperation(table: Table): Operation {
     faults: ["invalid", "conflict", "not_found", ...locking(table)],
     crud: { table, verb: "update" },
     ...askingOf(table, "update"),
-    handler: async (context, { id: rowId, version: known, ...given }) => {
-      const current = await lockRow(context, table, rowId as string);
-      const input = checkedChange(table, given, current);
-      const change: Change = { verb: "update", input, current };
-      const values = table.beforeWrite ? await table.beforeWrite(context, change) : input;
-      if (isVersioned(table)) checkUnchanged(context.call, current, known);
-      if (changesNothing(change, values)) return current;
-      const row = await update(context, table, rowId as string, values);
-      const event = table.events.update;
-      const former = changedFields(current, row);
-      if (event && Object.keys(former).length > 0) context.emit(event, row, former);
-      await table.afterWrite?.(context, { ...change, row });
-      context.audit({ diff: former });
-      return row;
-    },
+    ...written(table, updateRows),
+  });
+}
+
+async function updateRows(context: Context, table: Table, inputs: Values[]): Promise<Together<Row>> {
+  const rows = await lockRows(
+    context,
+    table,
+    inputs.map(({ id: rowId }) => String(rowId)),
+  );
+  const changes = await untilRefused(inputs, ({ id: rowId, version: _, ...given }) => {
+    const current = rows.get(String(rowId).toLowerCase());
+    if (!current) throw noSuch(words(table.noun), rowId);
+    return { verb: "update", input: checkedChange(table, given, current), current } as const;
+  });
+  const values = await valuesOf(context, table, changes.done);
+  const checked = await untilRefused(values.done, (one, index) => {
+    const change = changes.done[index]!;
+    if (isVersioned(table)) checkUnchanged(context.call, change.current, inputs[index]!.version);
+    return { ...change, values: changesNothing(change, one) ? null : one };
+  });
+  const updated = checked.done.map(({ current, values }) =>
+    values === null ? current : update(context, table, current.id, values),
+  );
+  const refusal = checked.refusal ?? values.refusal ?? changes.refusal;
+  return together(updated, refusal, async (row, index) => {
+    const { values: changed, ...change } = checked.done[index]!;
+    if (changed === null) return row;
+    const event = table.events.update;
+    const former = changedFields(change.current, row);
+    if (event && Object.keys(former).length > 0) context.emit(event, row, former);
+    await table.afterWrite?.(context, { ...change, row });
+    context.audit({ diff: former });
+    return row;
   });
 }
 
@@ -178,17 +222,27 @@ async function removalOf(context: Context, table: Table, row: Row): Promise<stri
 
 /** A row as the reader prints it, locked until the transaction ends. Throws `not_found`. */
 export async function lockRow<C extends Columns>(
-  { sql, property }: Context,
+  context: Context,
   table: Table<C>,
   rowId: string,
 ): Promise<RowOf<C>> {
+  const rows = await lockRows(context, table, [rowId]);
+  return one([...rows.values()], words(table.noun), rowId);
+}
+
+/** The rows by their ids, without those that are missing, all locked in one order until the transaction ends. */
+async function lockRows<C extends Columns>(
+  { sql, property }: Context,
+  table: Table<C>,
+  ids: readonly string[],
+): Promise<Map<string, RowOf<C>>> {
   const rows = await sql<{ row: RowOf<C> }[]>`
     select row_to_json(r) as row from (
       select ${columnNames(table)} from ${identifier(table.name)}
-      where property_id = ${property.id} and id = ${rowId} ${andVisible(readableOf(table))}
-      for update
+      where property_id = ${property.id} and id = any(${[...ids]}::uuid[]) ${andVisible(readableOf(table))}
+      order by id for update
     ) r`;
-  return one(rows, words(table.noun), rowId).row;
+  return new Map(rows.map(({ row }) => [row.id, row]));
 }
 
 async function remove({ sql, property }: Context, table: Table, rowId: string): Promise<void> {

@@ -3,6 +3,7 @@ import type { Group } from "#db/database.ts";
 import type { Page, Reader } from "#db/query/reader.ts";
 import type { ExportSource } from "#db/stream/export.ts";
 import type { FaultCode } from "#runtime/faults.ts";
+import type { Together } from "#runtime/together.ts";
 import type { Deprecation } from "#runtime/versions.ts";
 import type { Access, Context, Effect, Scope } from "./context.ts";
 import type { Property } from "./property.ts";
@@ -43,7 +44,9 @@ export interface Operation {
   /** The table of this CRUD operation. */
   readonly crud?: { table: Table; verb: Verb };
   handler(context: Context, input: Input): Promise<unknown>;
-  /** Replaces one handler call per input, where a request brings several. Answers in their order. */
+  /** Replaces the handler where a request brings several inputs: writes their records with few statements. */
+  together?(context: Context, inputs: Input[]): Promise<Together>;
+  /** The same with one audit row for all. Answers in their order. */
   many?(context: Context, inputs: Input[]): Promise<unknown[]>;
   /** Instead of the handler, for what the generic reader answers: JSON text as the database printed it. */
   read?(reader: Reader, property: Property, input: Input, db: Tenants): Promise<Page>;
@@ -147,6 +150,7 @@ interface ToolDefinition<I extends Shape, O extends z.ZodType> {
   beneath?: Operation["beneath"] & object;
   upload?: readonly string[];
   handler(context: Context, input: In<I>): Promise<z.input<O>>;
+  together?(context: Context, inputs: In<I>[]): Promise<Together>;
   many?(context: Context, inputs: In<I>[]): Promise<z.input<O>[]>;
 }
 

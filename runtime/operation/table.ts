@@ -2,6 +2,7 @@ import type { z } from "zod";
 import type { Database } from "#db/database.ts";
 import type { Query } from "#db/query/parse.ts";
 import type { Form, ReadableTable } from "#db/query/readable-table.ts";
+import type { UntilRefused } from "#runtime/together.ts";
 import type { Context, Effect } from "./context.ts";
 import type { EventName } from "./events.ts";
 import type { Property } from "./property.ts";
@@ -146,6 +147,11 @@ interface Described<C extends Columns> {
   lock?(propertyId: string): string;
   /** The values to write, from the caller's; may add columns that callers do not write. */
   beforeWrite?(context: Context, change: Change<C>): Promise<Values>;
+  /**
+   * The same for all creates, or all updates, of a request, with few statements for all of them; `beforeWrite` gets the
+   * removals alone then. The records of an array are written behind it: it reads nothing that they change.
+   */
+  beforeWrites?(context: Context, changes: Change<C>[]): Promise<UntilRefused<Values>>;
   /** Runs in the same transaction once the row is written. */
   afterWrite?(context: Context, change: Change<C> & { row: RowOf<C> }): Promise<void>;
   /** The text of the question about a removal. Default: the record, and that nothing brings it back. */

@@ -74,7 +74,7 @@ test("a clone sends nothing until an operator has seen what would go, and releas
     { "X-Api-Key": null, Authorization: `Bearer ${token}` },
   );
   const slug = JSON.stringify(service.tenant.slug);
-  expect(asked.data.message).toMatch(/"\w+" of "[\w-]+" by email is sending: 1 messages wait\./);
+  expect(asked.data.message).toMatch(/"\w+" of "[\w-]+" by email is sending: 1 message waits\./);
   expect(asked.data.message).toContain(`Of ${slug} the newest refusal known here is of never`);
   await service.idle();
   expect(await delivered(service), "shown, and not released").toBe(0);

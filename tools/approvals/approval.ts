@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { sql as part } from "#db/sql.ts";
+import { counted } from "#runtime/counted.ts";
 import { Fault, toFault } from "#runtime/faults.ts";
 import { canonicalHash } from "#runtime/funnel/audit.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
@@ -194,7 +195,9 @@ export function checkFingerprint(
   }
   const { count } = present;
   if (shown !== null && count !== null && hasOutgrown(property, shown, count)) {
-    throw changed(`is that of an audience which has grown from ${shown} to ${count} players since`);
+    throw changed(
+      `is that of an audience which has grown from ${shown} to ${counted(count, "player")} since`,
+    );
   }
   return shown;
 }

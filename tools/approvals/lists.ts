@@ -1,4 +1,5 @@
 import { literals } from "#db/sql.ts";
+import { counted } from "#runtime/counted.ts";
 import { type Context, UNBOUNDED } from "#runtime/operation/context.ts";
 import { LIVE_GAMES } from "#tools/statuses/games.ts";
 import { countsPeople } from "./approval.ts";
@@ -25,7 +26,7 @@ export async function askAboutLists(context: Context, segmentIds: string[]): Pro
 }
 
 function useWords({ list, kind, name, count }: Use): string {
-  const shown = count === null ? "" : ` It was approved for ${count} players.`;
+  const shown = count === null ? "" : ` It was approved for ${counted(count, "player")}.`;
   const act = kind === "campaign" ? "gets the campaign" : "may play the game";
   return `This changes the list ${JSON.stringify(list)}, and with it who ${act} ${JSON.stringify(name)}.${shown}`;
 }

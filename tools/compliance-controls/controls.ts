@@ -1,3 +1,4 @@
+import { counted } from "#runtime/counted.ts";
 import * as rows from "./rows.ts";
 
 /** A control: the law that asks for it, and all that an officer needs to judge it. */
@@ -148,7 +149,7 @@ export const CONTROLS: readonly Control[] = [
       rows.settingsBy(({ approval_over_players, approval_over_cost, approval_four_eyes }) => [
         approval_over_players === null
           ? "No limit of players."
-          : `Above ${approval_over_players} players in 24 hours.`,
+          : `Above ${counted(approval_over_players, "player")} in 24 hours.`,
         approval_over_cost === null
           ? "No limit of cost."
           : `Above a cost of ${approval_over_cost} in 24 hours.`,

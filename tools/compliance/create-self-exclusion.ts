@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { counted } from "#runtime/counted.ts";
 import { invalid, one } from "#runtime/faults.ts";
 import { pastTime, timestamp, viewOf } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
@@ -73,7 +74,7 @@ async function exclusionWords(
   matched: number,
 ): Promise<string[]> {
   const whom = player_id ? await playerWords(context, player_id) : "the person";
-  const records = matched === 1 ? "1 record of a player becomes" : `${matched} records of players become`;
+  const records = counted(matched, "record of a player becomes", "records of players become");
   return [
     `This bars ${whom} from every channel. ${records} self_excluded${ends_at ? `, also after ${ends_at}` : ""}. It cannot be taken back.`,
   ];

@@ -1,5 +1,6 @@
+import { byteaLiteral } from "#db/types.ts";
 import { invalid } from "#runtime/faults.ts";
-import type { Context } from "#runtime/operation/context.ts";
+import type { Tenant } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
 
@@ -23,12 +24,21 @@ export function addressOf(
 }
 
 /** The text of the address to store beside its hash; null when its person's data was erased. */
-export async function keptAddress(
-  { sql, property }: Pick<Context, "sql" | "property">,
-  { address, hash }: ListedAddress,
-): Promise<string | null> {
-  const erased = await sql`
-    select from suppressions
-    where property_id = ${property.id} and address_hash = ${hash} and reason = 'erased' and lifted_at is null limit 1`;
-  return erased.length > 0 ? null : address;
+export async function keptAddress(tenant: Tenant, listed: ListedAddress): Promise<string | null> {
+  const [kept] = await keptAddresses(tenant, [listed]);
+  return kept!;
+}
+
+/** The same for many, in their order. */
+export async function keptAddresses(
+  { sql, property }: Tenant,
+  listed: readonly ListedAddress[],
+): Promise<(string | null)[]> {
+  const hashes = listed.map(({ hash }) => hash.toString("hex"));
+  const erased = await sql<{ hash: string }[]>`
+    select encode(address_hash, 'hex') as hash from suppressions
+    where property_id = ${property.id} and address_hash = any(${byteaLiteral(hashes)}::bytea[])
+      and reason = 'erased' and lifted_at is null`;
+  const gone = new Set(erased.map(({ hash }) => hash));
+  return listed.map(({ address }, index) => (gone.has(hashes[index]!) ? null : address));
 }

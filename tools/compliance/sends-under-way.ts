@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Sql } from "#db/database.ts";
 import { literals } from "#db/sql.ts";
+import { arrayLiteral } from "#db/types.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { WAITING_SENDS } from "#tools/statuses/sends.ts";
 import type { Channel } from "./channels.ts";
@@ -38,14 +39,15 @@ export async function stopSends(
   await stop(tenant, sendsTo(tenant, playerIds), { channels, reason }, withinMs);
 }
 
-/** As `stopSends`, for an address and every player who has it. */
+/** As `stopSends`, for addresses and every player who has one of them. */
 export async function stopAddressSends(
   tenant: Tenant,
-  hash: Buffer,
+  hashes: readonly Buffer[],
   channels: readonly Channel[],
   reason: BlockReason,
 ): Promise<void> {
-  await stop(tenant, sendsAt(tenant, hash), { channels, reason }, STARTED_WITHIN_MS);
+  if (hashes.length === 0) return;
+  await stop(tenant, sendsAt(tenant, hashes), { channels, reason }, STARTED_WITHIN_MS);
 }
 
 /**
@@ -111,11 +113,12 @@ function isOpen(sql: Sql, { channels, reason }: Bar): Fragment {
     and s.status in (${literals(WAITING_SENDS)}))`;
 }
 
-/** A CTE of the sends to an address. */
-function sendsAt({ sql, property }: Tenant, hash: Buffer): Fragment {
+/** A CTE of the sends to these addresses. */
+function sendsAt({ sql, property }: Tenant, hashes: readonly Buffer[]): Fragment {
   return sql`
     targets as (
-      select id, true as own from campaign_sends where property_id = ${property.id} and address_hash = ${hash})`;
+      select id, true as own from campaign_sends
+      where property_id = ${property.id} and address_hash = any(${arrayLiteral([...hashes])}::bytea[]))`;
 }
 
 /** A CTE of the sends to these players and to the addresses that they have. */

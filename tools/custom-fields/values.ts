@@ -62,14 +62,12 @@ function lockKey({ sql, property }: Scope) {
  * A player's custom values after applying the given ones: null removes a key, absent keys stay. Throws `invalid` naming
  * each unknown key and each wrong value.
  */
-export async function mergedCustom(
-  context: Context,
+export function mergedCustom(
+  fields: CustomFields,
   given: Record<string, unknown>,
   current: Record<string, unknown> = {},
-): Promise<Record<string, unknown>> {
+): Record<string, unknown> {
   const merged = new Map(Object.entries(current));
-  if (Object.keys(given).length === 0) return current;
-  const fields = await sharedCustomFields(context);
   const details: FaultDetail[] = [];
   for (const [key, value] of Object.entries(given)) {
     const fitted = fitCustom(fields, key, value);

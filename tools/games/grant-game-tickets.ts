@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { adHoc, sql } from "#db/sql.ts";
+import { counted } from "#runtime/counted.ts";
 import { invalid, noSuch } from "#runtime/faults.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
@@ -54,7 +55,7 @@ export default tool({
       : adHoc(sql`
           select p.id from players p where p.property_id = ${property.id}::uuid
             and ${await audienceOf(context.sql, property.id, segmentId!)}`);
-    const [counted] = await context.sql<
+    const [given] = await context.sql<
       [{ people: number }]
     >`${sql`select count(*)::int as people from (${people}) w`}`;
     const grant = {
@@ -67,12 +68,12 @@ export default tool({
     const granted = await grantTickets(context, grant, wanted);
     context.ask?.({
       sentences: () => [
-        `${granted} players get a ticket for the game ${JSON.stringify(game.name)}: one play each.`,
-        `${counted.people - granted} are left out: they are barred, or have the ticket ${JSON.stringify(key)} already.`,
+        `${counted(granted, "player gets", "players get")} a ticket for the game ${JSON.stringify(game.name)}: one play each.`,
+        `${counted(given.people - granted, "is", "are")} left out: they are barred, or have the ticket ${JSON.stringify(key)} already.`,
       ],
     });
     context.audit({ entity: "games", entityId: gameId, diff: { granted } });
-    return { success: true as const, granted, left_out: counted.people - granted };
+    return { success: true as const, granted, left_out: given.people - granted };
   },
 });
 

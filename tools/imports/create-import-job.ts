@@ -2,6 +2,7 @@ import { randomUUIDv7 } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { csvLine, safeCell } from "#db/stream/csv.ts";
+import { counted } from "#runtime/counted.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { viewOf } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
@@ -98,7 +99,7 @@ async function askAbout(
   if (found?.players === 0) return;
   const names = (await waitingCampaigns(context)).map(({ name }) => JSON.stringify(name));
   const others = `The values may bring other players into what was approved and waits: ${names.join(", ")}.`;
-  const whom = found?.players === 1 ? "1 player who is" : `${found?.players ?? "all its"} players who are`;
+  const whom = found ? counted(found.players, "player who is", "players who are") : "all its players who are";
   const act = on_conflict === "overwrite" ? "go over those of" : "fill what is blank of";
   const sentence = `The file's values ${act} ${whom} there already (on_conflict ${on_conflict}). It cannot be undone.`;
   context.ask?.({
@@ -143,7 +144,7 @@ function askAboutContacts({ ask }: Context, written: readonly Staged[] | null): 
   });
   const [first] = shown;
   if (!first) return;
-  const sentence = `${shown.length} rows of the file have ${contactIn(first.text)} in a text that messages show, such as ${first.name}: ${JSON.stringify(first.text.slice(0, MOST_SHOWN).toWellFormed())}.`;
+  const sentence = `${counted(shown.length, "row of the file has", "rows of the file have")} ${contactIn(first.text)} in a text that messages show, such as ${first.name}: ${JSON.stringify(first.text.slice(0, MOST_SHOWN).toWellFormed())}.`;
   ask?.({ sentences: () => [sentence] });
 }
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { sql } from "#db/sql.ts";
+import { counted } from "#runtime/counted.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { update } from "#runtime/operation/rows.ts";
@@ -34,7 +35,7 @@ export default tool({
     context.ask?.({
       sentences: () => [
         `The journey ${JSON.stringify(journey.name)} ends for good. It cannot be undone.`,
-        `${exited} players inside leave it, and its unsent messages are cancelled.`,
+        `${counted(exited, "player inside leaves", "players inside leave")} it, and its unsent messages are cancelled.`,
       ],
     });
     await cancelMessages(context, journeyId);

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { literals } from "#db/sql.ts";
+import { counted } from "#runtime/counted.ts";
 import { type Context, UNBOUNDED } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { update } from "#runtime/operation/rows.ts";
@@ -46,8 +47,8 @@ export default tool({
         `The journey ${JSON.stringify(journey.name)} goes on now.`,
         shift
           ? "All waits become longer by the pause."
-          : `${late} players whose wait ended during the pause move on now, as the time windows and rate limits let them.`,
-        `${waiting} messages wait to be sent.`,
+          : `${counted(late, "player whose wait ended during the pause moves", "players whose wait ended during the pause move")} on now, as the time windows and rate limits allow.`,
+        `${counted(waiting, "message waits", "messages wait")} to be sent.`,
       ],
       facts: () => ({
         "the journey's version": `${journey.id} ${journey.version}`,

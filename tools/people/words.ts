@@ -8,14 +8,33 @@ const MOST_CHARACTERS = 60;
  * A player as people know one: the casino's number, and the name, as far as the caller may see it. Without the id of a
  * player whom this call makes: its preview and its confirmation each make another one.
  */
-export async function playerWords({ sql, property, call }: Context, id: string): Promise<string> {
+export async function playerWords(context: Context, id: string): Promise<string> {
+  const [words] = (await playersWords(context, [id])).values();
+  return words ?? "the player";
+}
+
+/** The same of many players, by their ids. */
+export async function playersWords(
+  context: Context,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const { sql, property } = context;
+  if (ids.length === 0) return new Map();
   const start = await transactionStart(sql);
-  const [player] = await sql<
-    { player_id: string; first_name: string | null; last_name: string | null; is_new: boolean }[]
-  >`
-    select player_id, first_name, last_name, player_id = id::text and created_at = ${start}::timestamptz as is_new
-    from players where property_id = ${property.id} and id = ${id}`;
-  if (!player) return "the player";
+  const players = await sql<({ id: string } & Named)[]>`
+    select id, player_id, first_name, last_name, player_id = id::text and created_at = ${start}::timestamptz as is_new
+    from players where property_id = ${property.id} and id = any(${[...ids]}::uuid[])`;
+  return new Map(players.map((player) => [player.id, wordsOf(context, player)]));
+}
+
+interface Named {
+  player_id: string;
+  first_name: string | null;
+  last_name: string | null;
+  is_new: boolean;
+}
+
+function wordsOf({ call }: Context, player: Named): string {
   const names = [player.first_name, player.last_name].flatMap((name) => name ?? []);
   const shown = call.masked ? names.map((name) => `${[...name][0] ?? ""}•••`) : names;
   // Quoted as JSON: a name is data, whatever it says.

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Sql } from "#db/database.ts";
 import { literals } from "#db/sql.ts";
+import { counted } from "#runtime/counted.ts";
 import { Fault } from "#runtime/faults.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
 import { tool } from "#runtime/operation/operation.ts";
@@ -64,7 +65,10 @@ export default tool({
       known_until.push(await knownUntil(sql, property));
     }
     const jobs = await waitingJobs(sql);
-    const sentence = `This lets messages go again from a database that was restored or cloned, on ${held.held_since}: those of ${campaigns.length} campaigns, and ${jobs.reduce((sum, { count }) => sum + count, 0)} other jobs. Messages and answers of the original since then are missing here. It cannot be undone.`;
+    const sentence = `This lets messages go again from a database that was restored or cloned, on ${held.held_since}: those of ${counted(campaigns.length, "campaign")}, and ${counted(
+      jobs.reduce((sum, { count }) => sum + count, 0),
+      "other job",
+    )}. Messages and answers of the original since then are missing here. It cannot be undone.`;
     ask?.({
       state: JSON.stringify([held, campaigns.map(({ id }) => id)]),
       sentences: () => [sentence, ...goingWords(campaigns), ...known_until.map(knownWords)],
@@ -81,11 +85,12 @@ const MOST_NAMED = 20;
 
 function goingWords(campaigns: readonly z.input<typeof Going>[]): string[] {
   const words = campaigns.slice(0, MOST_NAMED).map(({ property, name, channel, status, waiting }) => {
-    const messages = waiting === null ? "not planned yet" : `${waiting} messages wait`;
+    const messages =
+      waiting === null ? "not planned yet" : counted(waiting, "message waits", "messages wait");
     return `${quoted(name)} of ${quoted(property)} by ${channel} is ${status}: ${messages}.`;
   });
   const more = campaigns.length - words.length;
-  return more > 0 ? [...words, `${more} more campaigns go on.`] : words;
+  return more > 0 ? [...words, `${counted(more, "more campaign goes", "more campaigns go")} on.`] : words;
 }
 
 function knownWords({ property, last_refusal_at, last_erasure_at }: z.input<typeof Known>): string {

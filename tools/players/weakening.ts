@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Context } from "#runtime/operation/context.ts";
 import { PLACES } from "#tools/people/places.ts";
 import { contactIn, SHOWN_TEXTS } from "#tools/people/shown-texts.ts";
-import { playerWords } from "#tools/people/words.ts";
+import { playersWords } from "#tools/people/words.ts";
 import type { PlayerValues } from "./player.ts";
 
 type Player = PlayerValues & { id: string };
@@ -16,18 +16,29 @@ interface Changing {
 /** The players of a day to whom an agent may give other texts unasked: messages that were approved show them. */
 const MOST_UNASKED = 25;
 
-/** Asks about a change that lifts a bar on messages to a player, or that puts unapproved words before one. */
-export async function askAboutWeakening(context: Context, changing: Changing): Promise<void> {
+/** Asks about changes that lift a bar on messages to a player, or that put unapproved words before one. */
+export async function askAboutWeakening(context: Context, changes: readonly Changing[]): Promise<void> {
   if (!context.ask) return;
   const about = [leavesHold, comesOfAge, movesMessages, movesHours, putsContacts];
-  const words = [
-    ...about.flatMap((one) => one(changing, context)),
-    ...(await leavesListed(changing, context)),
-    ...(await rewritesMany(changing, context)),
-  ];
-  if (words.length === 0) return;
-  const player = await playerWords(context, changing.current.id);
-  context.ask({ sentences: () => words.map((word) => word(player)) });
+  const listed = await leavesListed(changes, context);
+  const asked: { id: string; words: Sentence[] }[] = [];
+  for (const changing of changes) {
+    const { id } = changing.current;
+    const words = [
+      ...about.flatMap((one) => one(changing, context)),
+      ...(listed.get(id) ?? []),
+      ...(await rewritesMany(changing, context)),
+    ];
+    if (words.length > 0) asked.push({ id, words });
+  }
+  // The players by their present names, which the change may take.
+  const players = await playersWords(
+    context,
+    asked.map(({ id }) => id),
+  );
+  for (const { id, words } of asked) {
+    context.ask({ sentences: () => words.map((word) => word(players.get(id)!)) });
+  }
 }
 
 /** Asks about a new player whose texts show a web address or a phone number. */
@@ -64,46 +75,62 @@ function comesOfAge({ current, values }: Changing, { property, now }: Context): 
 function movesMessages({ current, values: { email, phone } }: Changing): Sentence[] {
   const isMoved = (next: unknown, last: unknown) => Boolean(next) && next !== last;
   const moved = [
-    ...(isMoved(email, current.email) && hasAgreed(current, "email") ? [{ channel: "mail", to: email }] : []),
+    ...(isMoved(email, current.email) && hasAgreed(current, "email")
+      ? [{ channel: "mail", goes: "goes", to: email }]
+      : []),
     ...(isMoved(phone, current.phone) && hasAgreed(current, "sms", "voice")
-      ? [{ channel: "texts and calls", to: phone }]
+      ? [{ channel: "texts and calls", goes: "go", to: phone }]
       : []),
   ];
   return moved.map(
-    ({ channel, to }) =>
+    ({ channel, goes, to }) =>
       (player) =>
-        `From now on ${channel} to ${player} goes to ${JSON.stringify(to)}, on the consent that they have given.`,
+        `From now on ${channel} to ${player} ${goes} to ${JSON.stringify(to)}, on the consent that they have given.`,
   );
 }
 
 /** Lists bar addresses: a person whose record has another one is barred by them no more. */
 async function leavesListed(
-  { current, values: { email, phone } }: Changing,
+  changes: readonly Changing[],
   { sql, property }: Context,
-): Promise<Sentence[]> {
+): Promise<Map<string, Sentence[]>> {
   const leaves = (next: unknown, last: unknown) => next !== undefined && Boolean(last) && next !== last;
-  const left = { email: leaves(email, current.email), phone: leaves(phone, current.phone) };
-  if (!left.email && !left.phone) return [];
-  const listed = await sql<{ kind: string; lists: string }[]>`
+  const left = changes
+    .map(({ current, values: { email, phone } }) => ({
+      id: current.id,
+      email: leaves(email, current.email),
+      phone: leaves(phone, current.phone),
+    }))
+    .filter(({ email, phone }) => email || phone);
+  if (left.length === 0) return new Map();
+  const listed = await sql<{ id: string; kind: string; lists: string }[]>`
     with left_by as (
-      select a.kind, a.hash from players p
-        cross join lateral (values ('email', p.email_hash, ${left.email}::boolean), ('phone', p.phone_hash, ${left.phone}::boolean))
+      select p.id, a.kind, a.hash from jsonb_to_recordset(${left}::jsonb) as l(id uuid, email boolean, phone boolean)
+        join players p on p.property_id = ${property.id} and p.id = l.id
+        cross join lateral (values ('email', p.email_hash, l.email), ('phone', p.phone_hash, l.phone))
           as a(kind, hash, leaves)
-      where p.property_id = ${property.id} and p.id = ${current.id} and a.leaves
+      where a.leaves
     ), lists as (
-      select l.kind, 'the do-not-call list ' || d.list as name
+      select l.id, l.kind, 'the do-not-call list ' || d.list as name
       from left_by l join dnc_entries d on d.property_id = ${property.id} and d.phone_hash = l.hash
       where d.expires_at is null or d.expires_at > now()
       union
-      select l.kind, 'the suppressions (' || s.reason || ', ' || s.channel || ')'
+      select l.id, l.kind, 'the suppressions (' || s.reason || ', ' || s.channel || ')'
       from left_by l join suppressions s on s.property_id = ${property.id} and s.address_hash = l.hash
       where s.lifted_at is null and (s.expires_at is null or s.expires_at > now())
     )
-    select kind, string_agg(name, ' and ' order by name) as lists from lists group by kind order by kind`;
-  return listed.map(
-    ({ kind, lists }) =>
-      (player) =>
-        `This lifts a bar: the ${kind} that ${player} has now is on ${lists}. Without it ${player} may be written to again.`,
+    select id, kind, string_agg(name, ' and ' order by name) as lists from lists
+    group by id, kind order by id, kind`;
+  const sentences = Map.groupBy(listed, ({ id }) => id);
+  return new Map(
+    [...sentences].map(([id, rows]) => [
+      id,
+      rows.map(
+        ({ kind, lists }) =>
+          (player) =>
+            `This lifts a bar: the ${kind} that ${player} has now is on ${lists}. Without it ${player} may be written to again.`,
+      ),
+    ]),
   );
 }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
+import { counted } from "#runtime/counted.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
@@ -142,24 +143,27 @@ function distinct(looks: readonly Look[]): Look[] {
  * planned a message to the person, because its row refers to the player's, which is locked.
  */
 async function stopSharersSends(context: Context, { ownHashes }: Person): Promise<void> {
-  for (const hash of ownHashes) {
-    await stopAddressSends(context, Buffer.from(hash, "hex"), CHANNELS, "erased");
-  }
+  const hashes = ownHashes.map((hash) => Buffer.from(hash, "hex"));
+  await stopAddressSends(context, hashes, CHANNELS, "erased");
 }
 
 function erasureWords(
   name: string,
   { deleted, anonymized, look_at }: Pick<z.output<typeof Result>, "deleted" | "anonymized" | "look_at">,
 ): string[] {
-  const counted = (rows: Record<string, number>) =>
+  const listed = (rows: Record<string, number>) =>
     Object.entries(rows)
       .filter(([, count]) => count > 0)
       .map(([table, count]) => `${table} ${count}`)
       .join(", ") || "nothing";
   return [
     `This erases ${name} for good. It cannot be undone.`,
-    `Deleted: ${counted(deleted)}. Kept without the person: ${counted(anonymized)}.`,
-    ...(look_at.length > 0 ? [`${look_at.length} rules, names or labels need a look afterwards.`] : []),
+    `Deleted: ${listed(deleted)}. Kept without the person: ${listed(anonymized)}.`,
+    ...(look_at.length > 0
+      ? [
+          `${counted(look_at.length, "rule, name or label needs", "rules, names or labels need")} a look afterwards.`,
+        ]
+      : []),
   ];
 }
 

@@ -69,11 +69,22 @@ function add(counts: Counts, table: string, rows: number): void {
   if (rows > 0) counts[table] = (counts[table] ?? 0) + rows;
 }
 
-async function remove(erasure: Erasure, { table, rows }: Trace): Promise<number> {
+async function remove(erasure: Erasure, trace: Trace): Promise<number> {
   const { sql, property } = erasure;
+  const theirs = trace.byId
+    ? sql`t.id = any(${await lockedById(erasure, trace)}::uuid[])`
+    : trace.rows(erasure);
   const gone = await sql`
-    delete from ${identifier(table)} t where t.property_id = ${property.id} and ${rows(erasure)}`;
+    delete from ${identifier(trace.table)} t where t.property_id = ${property.id} and ${theirs}`;
   return gone.count;
+}
+
+async function lockedById(erasure: Erasure, { table, rows }: Trace): Promise<string[]> {
+  const { sql, property } = erasure;
+  const locked = await sql<{ id: string }[]>`
+    select t.id from ${identifier(table)} t where t.property_id = ${property.id} and ${rows(erasure)}
+    order by t.id for update`;
+  return locked.map(({ id }) => id);
 }
 
 async function anonymize(erasure: Erasure, { table, rows }: Trace, { set }: Anonymized): Promise<string[]> {

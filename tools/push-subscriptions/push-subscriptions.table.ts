@@ -56,10 +56,9 @@ async function beforeWrite(context: Context, { verb, input }: Change<typeof colu
     });
   }
   const { host } = new URL(endpoint);
-  const words = context.ask && (await playerWords(context, input.player_id));
   context.ask?.({
-    sentences: () => [
-      `Web push to ${words} goes to a browser behind ${JSON.stringify(host)} too from now on.`,
+    sentences: async () => [
+      `Web push to ${await playerWords(context, input.player_id)} goes to a browser behind ${JSON.stringify(host)} too from now on.`,
     ],
   });
   return { ...input, endpoint };

@@ -7,6 +7,7 @@ import { createOnly, readable, timestamp } from "#runtime/operation/columns.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import { type Tenants, table } from "#runtime/operation/table.ts";
+import { untilRefused } from "#runtime/together.ts";
 import refreshSegment from "./refresh-segment.job.ts";
 import { audienceOf } from "./rules/references.ts";
 
@@ -29,17 +30,14 @@ export default table({
     added_at: readable(timestamp().nullable().describe("null for a member that follows from the rules now")),
   },
   computed,
-  async beforeWrite({ sql, property }, { verb, input, current }) {
+  async beforeWrite(_, { current }) {
     if (current?.source === "rule") throw follows();
-    if (verb !== "create") return {};
-    const [segment] = await sql<{ type: string }[]>`
-      select type from segments
-      where property_id = ${property.id} and id = ${input.segment_id} and deleted_at is null`;
-    if (!segment)
-      throw new Fault("not_found", { message: `segment_id: no such segment. See list_segments.` });
-    if (segment.type !== "static") throw follows();
-    await checkPlayer({ sql, property }, input);
-    return input;
+    return {};
+  },
+  async beforeWrites(context, changes) {
+    const added = changes.flatMap(({ verb, input }) => (verb === "create" ? [input] : []));
+    const known = await knownOf(context, added);
+    return untilRefused(added, (input) => checked(input, known));
   },
   async afterWrite({ enqueue }, { row: { segment_id: segmentId } }) {
     enqueue(refreshSegment, { segmentId }, { dedupe: segmentId, runAt: SOON });
@@ -70,22 +68,57 @@ async function computed(db: Tenants, { id: property }: Property, { where }: Quer
   );
 }
 
+interface Added {
+  segment_id: string;
+  player_id: string;
+}
+
+interface Known {
+  /** The types of the segments by their ids. */
+  segments: ReadonlyMap<string, string>;
+  players: ReadonlySet<string>;
+  /** Members as they are, and those of the request so far. */
+  members: Set<string>;
+}
+
+const nameOf = ({ segment_id, player_id }: Added) => `${segment_id} ${player_id}`;
+
+async function knownOf({ sql, property }: Tenant, added: Added[]): Promise<Known> {
+  const segmentIds = [...new Set(added.map(({ segment_id }) => segment_id))];
+  const playerIds = added.map(({ player_id }) => player_id);
+  const [segments, players, members] = await Promise.all([
+    sql<{ id: string; type: string }[]>`
+      select id, type from segments
+      where property_id = ${property.id} and id = any(${segmentIds}::uuid[]) and deleted_at is null`,
+    sql<{ id: string }[]>`
+      select id from players
+      where property_id = ${property.id} and id = any(${playerIds}::uuid[]) and deleted_at is null`,
+    sql<Added[]>`
+      select segment_id, player_id from segment_members
+      where property_id = ${property.id} and segment_id = any(${segmentIds}::uuid[])
+        and player_id = any(${playerIds}::uuid[])`,
+  ]);
+  return {
+    segments: new Map(segments.map(({ id, type }) => [id, type])),
+    players: new Set(players.map(({ id }) => id)),
+    members: new Set(members.map(nameOf)),
+  };
+}
+
 /** Says which field is wrong: the database's own refusals name none. */
-async function checkPlayer(
-  { sql, property }: Tenant,
-  { segment_id, player_id }: { segment_id: string; player_id: string },
-): Promise<void> {
-  const [found] = await sql<{ player: boolean; member: boolean }[]>`
-    select exists (select from players
-        where property_id = ${property.id} and id = ${player_id} and deleted_at is null) as player,
-      exists (select from segment_members where property_id = ${property.id}
-        and segment_id = ${segment_id} and player_id = ${player_id}) as member`;
-  if (found?.member) {
+function checked<A extends Added>(input: A, { segments, players, members }: Known): A {
+  const type = segments.get(input.segment_id);
+  if (type === undefined)
+    throw new Fault("not_found", { message: `segment_id: no such segment. See list_segments.` });
+  if (type !== "static") throw follows();
+  if (members.has(nameOf(input))) {
     throw new Fault("conflict", { message: "player_id: this player is in the segment already." });
   }
-  if (!found?.player) {
-    throw new Fault("not_found", { message: `player_id: no player ${player_id} in this property.` });
+  if (!players.has(input.player_id)) {
+    throw new Fault("not_found", { message: `player_id: no player ${input.player_id} in this property.` });
   }
+  members.add(nameOf(input));
+  return input;
 }
 
 function follows(): Fault {

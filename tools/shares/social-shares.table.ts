@@ -2,6 +2,7 @@ import { z } from "zod";
 import { Fault } from "#runtime/faults.ts";
 import { createOnly, readable, writable } from "#runtime/operation/columns.ts";
 import { table } from "#runtime/operation/table.ts";
+import { untilRefused } from "#runtime/together.ts";
 
 export default table({
   name: "social_shares",
@@ -28,16 +29,18 @@ export default table({
     ),
     machine_clicks: readable(z.int().describe("Clicks of programs that look at links")),
   },
-  async beforeWrite({ sql, property }, { verb, input }) {
-    if (verb !== "create") return input;
-    const { player_id: id } = input;
-    const found = await sql`
-      select from players
-      where property_id = ${property.id} and id = ${id} and deleted_at is null and status <> 'erased'
-      for key share`;
-    if (found.length > 0) return input;
-    throw new Fault("not_found", {
-      message: `player_id: no player with the id ${id} in this property. See list_players.`,
+  async beforeWrites({ sql, property }, changes) {
+    const ids = changes.flatMap(({ verb, input }) => (verb === "create" ? [input.player_id] : []));
+    const found = await sql<{ id: string }[]>`
+      select id from players
+      where property_id = ${property.id} and id = any(${ids}::uuid[]) and deleted_at is null and status <> 'erased'
+      order by id for key share`;
+    const players = new Set(found.map(({ id }) => id));
+    return untilRefused(changes, ({ verb, input }) => {
+      if (verb !== "create" || players.has(input.player_id)) return input;
+      throw new Fault("not_found", {
+        message: `player_id: no player with the id ${input.player_id} in this property. See list_players.`,
+      });
     });
   },
 });

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { Fault, one } from "#runtime/faults.ts";
 import { writeAuditRow } from "#runtime/funnel/audit.ts";
 import { DELIVER_WEBHOOKS } from "#runtime/funnel/outbox.ts";
-import type { Context } from "#runtime/operation/context.ts";
+import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { locationOf } from "#runtime/secrets/sealing.ts";
 import sendWebhookNotice from "./send-webhook-notice.job.ts";
 
@@ -39,6 +39,13 @@ export async function wakeDelivery({ sql, property, enqueue }: Context, id: stri
     });
   }
   enqueueDelivery(enqueue, id);
+}
+
+/** Locks deliveries behind their endpoint, and by their ids, as an erasure does: two orders could deadlock. */
+export async function lockDeliveries({ sql, property }: Tenant, ids: readonly string[]): Promise<void> {
+  await sql`
+    select from webhook_deliveries where property_id = ${property.id} and id = any(${[...ids]}::uuid[])
+    order by id for update`;
 }
 
 /**

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { invalid } from "#runtime/faults.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
 import { tool } from "#runtime/operation/operation.ts";
-import { endpointId, propertyId, wakeDelivery } from "./endpoint.ts";
+import { endpointId, lockDeliveries, propertyId, wakeDelivery } from "./endpoint.ts";
 
 const MOST = 10_000;
 
@@ -39,33 +39,29 @@ export default tool({
     if (input.until && Date.parse(input.until) <= Date.parse(since))
       throw invalid("until", "must be after since");
     await wakeDelivery(context, input.endpointId);
-    const [result] = await sql<{ replayed: number; last: string | null }[]>`
-      with chosen as materialized (
-        select id, created_at from webhook_deliveries
-        where property_id = ${property.id} and endpoint_id = ${input.endpointId} and status = ${status}
-          and created_at >= ${since} and created_at < ${until}
-          ${status === "pending" ? sql`and next_attempt_at > now()` : sql``}
-          ${
-            after
-              ? sql`and (created_at, id) > (
-                  select created_at, id from webhook_deliveries where property_id = ${property.id} and id = ${after})`
-              : sql``
-          }
-        order by created_at, id limit ${MOST}
-      ), replayed as (
-        update webhook_deliveries d
-        set status = 'pending', attempt_count = 0, next_attempt_at = now(), updated_at = now()
-        from chosen where d.property_id = ${property.id} and d.id = chosen.id
-        returning 1
-      )
-      select (select count(*)::int from replayed) as replayed,
-        (select id from chosen order by created_at desc, id desc limit 1) as last`;
-    const replayed = result?.replayed ?? 0;
+    const chosen = await sql<{ id: string }[]>`
+      select id from webhook_deliveries
+      where property_id = ${property.id} and endpoint_id = ${input.endpointId} and status = ${status}
+        and created_at >= ${since} and created_at < ${until}
+        ${status === "pending" ? sql`and next_attempt_at > now()` : sql``}
+        ${
+          after
+            ? sql`and (created_at, id) > (
+                select created_at, id from webhook_deliveries where property_id = ${property.id} and id = ${after})`
+            : sql``
+        }
+      order by created_at, id limit ${MOST}`;
+    const ids = chosen.map(({ id }) => id);
+    await lockDeliveries(context, ids);
+    const { count: replayed } = await sql`
+      update webhook_deliveries
+      set status = 'pending', attempt_count = 0, next_attempt_at = now(), updated_at = now()
+      where property_id = ${property.id} and id = any(${ids}::uuid[])`;
     audit({
       entity: "webhook_endpoints",
       entityId: input.endpointId,
       diff: { replayed, since, until, status },
     });
-    return { success: true as const, replayed, next_after: replayed === MOST ? result!.last : null };
+    return { success: true as const, replayed, next_after: ids.length === MOST ? ids.at(-1)! : null };
   },
 });

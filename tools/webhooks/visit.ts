@@ -1,7 +1,8 @@
+import { type Fragment, sql } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { unseal } from "#runtime/secrets/sealing.ts";
 import type { AttemptOutcome, Delivery, Receiver } from "./attempt.ts";
-import { enqueueDelivery, secretPlace, switchOff } from "./endpoint.ts";
+import { enqueueDelivery, lockDeliveries, secretPlace, switchOff } from "./endpoint.ts";
 
 export interface Endpoint extends Receiver {
   is_active: boolean;
@@ -100,10 +101,15 @@ async function lock(context: Context, { endpointId, jobId }: Visit): Promise<End
   return { ...endpoint, secret: open(secret), previous_secret: previous && open(previous) };
 }
 
-async function record({ sql, property }: Context, { outcomes }: Visit): Promise<void> {
+async function record(context: Context, { outcomes }: Visit): Promise<void> {
   if (outcomes.length === 0) return;
+  const { sql, property } = context;
   const rows = outcomes.map(({ id, status, delay, attempt }) => ({ id, status, delay, attempt }));
-  await sql`
+  const locking = lockDeliveries(
+    context,
+    rows.map(({ id }) => id),
+  );
+  const recording = sql`
     with results as materialized (
       select id, status, attempt, statement_timestamp() + make_interval(secs => delay) as next_attempt_at
       from jsonb_to_recordset(${rows}::jsonb) as r(id uuid, status text, delay double precision, attempt jsonb)
@@ -116,6 +122,7 @@ async function record({ sql, property }: Context, { outcomes }: Visit): Promise<
       updated_at = now()
     from results r
     where d.property_id = ${property.id} and d.id = r.id and d.status = 'pending'`;
+  await Promise.all([locking, recording]);
 }
 
 async function recordHealth(context: Context, visiting: Visit, endpoint: Endpoint): Promise<void> {
@@ -212,16 +219,21 @@ async function erasedOf({ sql, property }: Context, { unsent }: Visit): Promise<
 }
 
 /** Deletes the deliveries without an event; answers the others. */
-async function withEvents({ sql, property }: Context, claimed: readonly Claimed[]): Promise<Delivery[]> {
+async function withEvents(context: Context, claimed: readonly Claimed[]): Promise<Delivery[]> {
   const [kept, orphans]: [Delivery[], string[]] = [[], []];
   for (const { data, ...delivery } of claimed) {
     if (data === null) orphans.push(delivery.id);
     else kept.push({ ...delivery, data });
   }
-  if (orphans.length > 0) {
-    await sql`delete from webhook_deliveries where property_id = ${property.id} and id = any(${orphans}::uuid[])`;
-  }
+  await deleteDeliveries(context, orphans);
   return kept;
+}
+
+async function deleteDeliveries(context: Context, ids: string[]): Promise<void> {
+  if (ids.length === 0) return;
+  const { sql, property } = context;
+  await lockDeliveries(context, ids);
+  await sql`delete from webhook_deliveries where property_id = ${property.id} and id = any(${ids}::uuid[])`;
 }
 
 async function takeLease({ sql, property }: Context, { endpointId, jobId }: Visit): Promise<void> {
@@ -257,22 +269,30 @@ async function nextDue({ sql, property }: Context, { endpointId }: Visit): Promi
 
 /** Removes what a deleted endpoint has left. */
 async function remove(context: Context, visiting: Visit, unpacked: number): Promise<null> {
-  const { sql, property } = context;
-  const removed = await sql`
-    delete from webhook_deliveries where property_id = ${property.id} and id in (
-      select id from webhook_deliveries
-      where property_id = ${property.id} and endpoint_id = ${visiting.endpointId}
-      limit ${DISCARD})`;
-  return await endLease(context, visiting, unpacked > 0 || removed.count === DISCARD ? "now" : null);
+  const left = await someDeliveries(context, visiting, sql``);
+  await deleteDeliveries(context, left);
+  return await endLease(context, visiting, unpacked > 0 || left.length === DISCARD ? "now" : null);
 }
 
 async function discard(context: Context, visiting: Visit, unpacked: number): Promise<null> {
-  const { sql, property } = context;
-  const discarded = await sql`
-    update webhook_deliveries set status = 'discarded', next_attempt_at = null, updated_at = now()
-    where property_id = ${property.id} and id in (
-      select id from webhook_deliveries
-      where property_id = ${property.id} and endpoint_id = ${visiting.endpointId} and status = 'pending'
-      limit ${DISCARD})`;
-  return await endLease(context, visiting, unpacked > 0 || discarded.count === DISCARD ? "now" : null);
+  const pending = await someDeliveries(context, visiting, sql`and status = 'pending'`);
+  if (pending.length > 0) {
+    await lockDeliveries(context, pending);
+    await context.sql`
+      update webhook_deliveries set status = 'discarded', next_attempt_at = null, updated_at = now()
+      where property_id = ${context.property.id} and id = any(${pending}::uuid[])`;
+  }
+  return await endLease(context, visiting, unpacked > 0 || pending.length === DISCARD ? "now" : null);
+}
+
+async function someDeliveries(
+  context: Context,
+  { endpointId }: Visit,
+  condition: Fragment,
+): Promise<string[]> {
+  const { property } = context;
+  const rows = await context.sql<{ id: string }[]>`
+    select id from webhook_deliveries
+    where property_id = ${property.id} and endpoint_id = ${endpointId} ${condition} limit ${DISCARD}`;
+  return rows.map(({ id }) => id);
 }

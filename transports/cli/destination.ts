@@ -1,4 +1,4 @@
-import { createWriteStream } from "node:fs";
+import { createWriteStream, rmSync } from "node:fs";
 import { rename, rm, stat } from "node:fs/promises";
 import { finished } from "node:stream/promises";
 import { invalid } from "#runtime/faults.ts";
@@ -15,13 +15,30 @@ export function toStdout(stream: NodeJS.WritableStream): Destination {
   return { stream, keep: async () => null, drop: async () => {} };
 }
 
-/** A file that only its owner reads: it may hold people's data. Throws `invalid` where none can be written. */
+const STOPS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/**
+ * A file that only its owner reads: it may hold people's data. A signal that ends the command takes away the part that
+ * is written. Throws `invalid` where none can be written.
+ */
 export async function toFile(path: string): Promise<Destination> {
   const part = `${path}.part`;
   const file = createWriteStream(part, { mode: 0o600 });
+  const onSignal = (signal: NodeJS.Signals) => {
+    rmSync(part, { force: true });
+    settle();
+    process.kill(process.pid, signal);
+  };
+  const settle = () => {
+    for (const signal of STOPS) process.off(signal, onSignal);
+  };
+  for (const signal of STOPS) process.on(signal, onSignal);
   await new Promise<void>((resolve, reject) => {
     file.once("open", () => resolve());
-    file.once("error", (error) => reject(invalid("--out", `cannot be written (${error.message})`)));
+    file.once("error", (error) => {
+      settle();
+      reject(invalid("--out", `cannot be written (${error.message})`));
+    });
   });
   return {
     stream: file,
@@ -29,12 +46,14 @@ export async function toFile(path: string): Promise<Destination> {
       file.end();
       await finished(file);
       await rename(part, path);
+      settle();
       const { size } = await stat(path);
       return `Wrote ${path} (${new Intl.NumberFormat("en-US").format(size)} bytes).`;
     },
     drop: async () => {
       file.destroy();
       await rm(part, { force: true });
+      settle();
     },
   };
 }

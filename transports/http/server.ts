@@ -30,7 +30,7 @@ export interface Listening {
 const MOST_HEADER_BYTES = 48 * 1024;
 /** The interval at which idle connections are closed: one in use has its next request within it. */
 const DRAIN_MS = 250;
-const LAST_ANSWER_MS = 10_000;
+const LAST_ANSWER_MS = 7_000;
 /** A request ends by itself within this time. */
 const LAST_WORK_MS = 5_000;
 

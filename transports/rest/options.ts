@@ -2,6 +2,7 @@ import { accepts } from "hono/accepts";
 import { didYouMean } from "#db/nearest.ts";
 import { parseSelect } from "#db/query/parse.ts";
 import { quote } from "#db/query/values.ts";
+import { counted } from "#runtime/counted.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { readableOf } from "#runtime/operation/columns.ts";
 import type { Call } from "#runtime/operation/context.ts";
@@ -125,12 +126,13 @@ function acceptedType(c: HttpContext): string {
 /** Throws `invalid` when a change would touch more rows than max-affected. */
 export function expectMost({ mostAffected }: Preferences, rows: number): void {
   if (rows <= mostAffected) return;
-  throw invalid("Prefer", `max-affected is ${mostAffected}, but the change affects ${rows} rows`);
+  throw invalid("Prefer", `max-affected is ${mostAffected}, but the change affects ${counted(rows, "row")}`);
 }
 
 /** Throws `not_acceptable` when the caller requested one object and the number of rows differs. */
 export function expectOne(rows: number): void {
-  if (rows !== 1) throw new Fault("not_acceptable", { message: `The result has ${rows} rows, not one.` });
+  if (rows !== 1)
+    throw new Fault("not_acceptable", { message: `The result has ${counted(rows, "row")}, not one.` });
 }
 
 /** The `select` parameter in the address of a table. */

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { DeadlineExceeded, withDeadline } from "#db/connection/open.ts";
 import type { Database } from "#db/database.ts";
 import { openChannels } from "#runtime/channels/index.ts";
 import type { Config } from "#runtime/config.ts";
@@ -83,9 +84,10 @@ export async function compose(options: {
       : started.adopt(await listenHealth(health, config.host, metricsPort), (each) => each.close());
   const listening = app && (await listen(app, control, config.host, config.port, options.connections));
   const endCalls = listening && serveCalls(listening.server, service, options.callPace);
-  // The server waits for open connections, so streams and calls end meanwhile.
+  // The server waits for open connections, so streams, calls and jobs end meanwhile.
   started.defer(async () => {
-    await Promise.all([listening?.close(), mcp?.close(), badges.close(), live.close(), endCalls?.()]);
+    const streams = [mcp?.close(), badges.close(), live.close(), endCalls?.()];
+    await Promise.all([listening?.close(), ...streams, background?.stop()]);
   });
   const parts = started.move();
   return {
@@ -95,8 +97,22 @@ export async function compose(options: {
     listening,
     healthListening,
     idle: async () => background?.worker.idle(),
-    stop: () => parts.disposeAsync(),
+    stop: () => stopInTime(parts, log),
   };
+}
+
+/**
+ * Milliseconds. A database that holds locks can keep each part waiting. The end of the process cuts what is still under
+ * way: its transactions are rolled back, and its jobs are claimed again when their leases run out.
+ */
+const STOPS_WITHIN = 9_500;
+const JOBS_END_WITHIN = 7_000;
+
+async function stopInTime(parts: AsyncDisposableStack, log: Log): Promise<void> {
+  await withDeadline(parts.disposeAsync(), STOPS_WITHIN).catch((error: unknown) => {
+    if (!(error instanceof DeadlineExceeded)) throw error;
+    log.warn("stopping; what is still under way is cut");
+  });
 }
 
 const SYSTEM = { type: "system", id: null } as const;
@@ -128,13 +144,16 @@ function startBackground(service: Service, catalog: Catalog) {
     },
   });
   const scheduler = startScheduler({ db, jobs, log });
+  const end = async () => {
+    await Promise.all([scheduler.stop(), worker.stop({ graceMs: JOBS_END_WITHIN })]);
+    await Promise.all([channels.close(), webhooks.close()]);
+  };
+  let ended: Promise<void> | undefined;
   return {
     worker,
-    stop: async () => {
-      await scheduler.stop();
-      await worker.stop({ graceMs: 10_000 });
-      await channels.close();
-      await webhooks.close();
+    stop: () => {
+      ended ??= end();
+      return ended;
     },
   };
 }

@@ -564,7 +564,9 @@ describe("an agent that changes what was approved", () => {
       expect(asked.data).not.toHaveProperty("success");
       const isPlain = !["schedule_campaign", "send_campaign"].includes(name);
       if (isPlain) {
-        expect(asked.data.message).toMatch(/This changes what \d+ people \(\d+ in the audience\) get on /);
+        expect(asked.data.message).toMatch(
+          /This changes what (1 person|\d+ people) \(\d+ in the audience\) gets? on /,
+        );
       }
       expect(await scenario.get(made.id)).toEqual(before);
       const done = await agent(name, { ...input, confirm_token: asked.data.confirm_token });
@@ -582,7 +584,9 @@ describe("an agent that changes what was approved", () => {
     const manager = await managerOf(scenario.id);
     const operation = CATALOG.operations.get("set_property_theme")!;
     const asked = await onceOverMcp(service, operation, { name: "Evil" }, manager);
-    expect(asked.data.message).toMatch(/This changes what \d+ people \(\d+ in the audience\) get on /);
+    expect(asked.data.message).toMatch(
+      /This changes what (1 person|\d+ people) \(\d+ in the audience\) gets? on /,
+    );
     expect(asked.data.message).toContain("the look of the property's mails");
     const { confirm_token } = asked.data;
     const done = await onceOverMcp(service, operation, { name: "Evil", confirm_token }, manager);

@@ -81,7 +81,7 @@ test("preview warns of a pool that has fewer codes than there are prizes", async
     place.call("add_prize_codes", { poolId: pool.id, codes, propertyId: place.id });
   const warnings = async () => (await place.on("preview_game", game)).warnings;
   await add(["SHOW-1"]);
-  expect(await warnings()).toContainEqual(expect.stringContaining('"Show" has 1 codes for 2 of them'));
+  expect(await warnings()).toContainEqual(expect.stringContaining('"Show" has 1 code for 2 of them'));
   await add(["SHOW-2"]);
   expect(await warnings()).not.toContainEqual(expect.stringContaining("The pool of"));
 });

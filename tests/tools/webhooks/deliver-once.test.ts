@@ -1,6 +1,10 @@
 import { randomUUID } from "node:crypto";
+import postgres from "postgres";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { claim } from "#runtime/jobs/queue.ts";
+import type { AttemptOutcome } from "#tools/webhooks/attempt.ts";
+import { visit } from "#tools/webhooks/visit.ts";
+import { lockWaits, openTransaction } from "../../support/blocking.ts";
 import { openWebhooks, PLAYER, type Webhooks } from "./scenario.ts";
 
 let webhooks: Webhooks;
@@ -160,6 +164,59 @@ test("an erasure takes what a job has claimed and not begun to send", async () =
   await delivering;
   expect(received.slice(16).map(({ raw }) => JSON.parse(raw).data.object.id)).toEqual([PLAYER.id]);
 });
+
+test.each([
+  [0, 0],
+  [0, 1],
+  [1, 0],
+  [1, 1],
+])(
+  "an erasure and a visit lock deliveries in one order, with number %i written last and number %i locked",
+  async (last, locked) => {
+    const player = (await webhooks.call("create_player", {})).body;
+    const { id } = await webhooks.subscribe();
+    await webhooks.emit("player.created", [{ id: player.id }, { id: player.id }]);
+    await webhooks.run(id, { signal: AbortSignal.abort() });
+    const ids = (await webhooks.deliveriesOf(id)).map((one) => one.id).toSorted();
+    await webhooks.asTenant(
+      (sql) => sql`
+      update webhook_deliveries set updated_at = now()
+      where property_id = ${webhooks.property} and id = ${ids[last]!}`,
+    );
+    const admin = postgres(webhooks.url, { max: 2, onnotice: () => {} });
+    const close = await openTransaction(
+      admin,
+      (sql) => sql`select from webhook_deliveries where id = ${ids[locked]!} for update`,
+    );
+    const erasing = webhooks.call("data_deletion", { propertyId: webhooks.property, playerId: player.id });
+    await lockWaits(admin, 1);
+    const outcomes = [ids[1 - locked]!, ids[locked]!].map(outcomeOf);
+    const visiting = webhooks.jobContext(id).transact((context) =>
+      visit(context, {
+        ...{ endpointId: id, jobId: randomUUID(), outcomes, inFlight: [], unsent: [] },
+        ...{ hangs: false, handOver: true },
+      }),
+    );
+    await lockWaits(admin, 2);
+    await close();
+    expect((await erasing).status).toBe(200);
+    await visiting;
+    expect(await webhooks.deliveriesOf(id)).toEqual([]);
+    await admin.end();
+  },
+);
+
+function outcomeOf(id: string): AttemptOutcome {
+  const attempt = {
+    at: new Date().toISOString(),
+    status_code: 200,
+    duration_ms: 1,
+    error: null,
+    response_snippet: null,
+  };
+  const receiver = { hangs: false, gone: false, retryAfter: 0 };
+  return { id, status: "delivered", delay: null, attempt, receiver };
+}
 
 test("the events of one property never reach another's endpoint", async () => {
   const rival = await webhooks.newProperty();

@@ -169,6 +169,7 @@ export async function openWebhooks(
 
   return {
     db,
+    url: service.database.url,
     property,
     newProperty: async () => (await service.newTenant()).id,
     call,

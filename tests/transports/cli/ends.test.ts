@@ -1,8 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { PassThrough, Writable } from "node:stream";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { callRemote } from "#transports/cli/remote.ts";
@@ -40,6 +43,41 @@ test("a command that cannot connect to all that it needs says so and ends", asyn
   for (const socket of sockets) socket.destroy();
   halfway.close();
 });
+
+test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
+  "%s during a command with --out leaves no part of its file",
+  async (signal) => {
+    const sockets = new Set<Socket>();
+    const silent = createServer((socket) => {
+      sockets.add(socket.on("error", () => {}));
+      socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\nContent-Type: text/csv\r\n\r\nid\n"));
+    });
+    await once(silent.listen(0, "127.0.0.1"), "listening");
+    const folder = await mkdtemp(join(tmpdir(), "part-"));
+    const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    const words = [
+      "export-players",
+      "--out",
+      join(folder, "players.csv"),
+      "--service-url",
+      url,
+      "--api-key",
+      "pk_x",
+    ];
+    const child = spawn(process.execPath, ["transports/cli.ts", ...words], { cwd: ROOT, stdio: "ignore" });
+    const ended = once(child, "close");
+    await vi.waitFor(async () => expect(await readdir(folder)).toEqual(["players.csv.part"]), {
+      timeout: 30_000,
+      interval: 20,
+    });
+    child.kill(signal);
+    expect(await ended).toEqual([null, signal]);
+    expect(await readdir(folder)).toEqual([]);
+    for (const socket of sockets) socket.destroy();
+    silent.close();
+    await rm(folder, { recursive: true });
+  },
+);
 
 describe("a command to a service that is slow to answer", () => {
   const timeouts = { answer: 150, bytes: 150 };

@@ -204,7 +204,7 @@ const WEAKENING: Protection[] = [
         ],
       },
     ],
-    /1 rows of the file have a web address in a text that messages show, such as last_name: "evil\.example\/x"/,
+    /1 row of the file has a web address in a text that messages show, such as last_name: "evil\.example\/x"/,
   ],
   [
     "a name that is a link",
@@ -230,7 +230,7 @@ const WEAKENING: Protection[] = [
       "create_import_job",
       { rows: [{ player_id: unique(), last_name: "Claim it: 702-555-0199" }] },
     ],
-    /1 rows of the file have a phone number in a text that messages show, such as last_name: "Claim it: 702-555-0199"/,
+    /1 row of the file has a phone number in a text that messages show, such as last_name: "Claim it: 702-555-0199"/,
   ],
   [
     "a player who leaves a hold",

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import postgres from "postgres";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { lockWaits } from "../../support/blocking.ts";
+import { lockWaits, openTransaction } from "../../support/blocking.ts";
 import { testDatabase } from "../../support/database.ts";
 
 // A test starts a process or two, of which each takes a second of a free processor.
@@ -61,6 +61,38 @@ test.each(["all", "web", "worker"])(
     await database.drop();
   },
 );
+
+test("a service stops within ten seconds while the database holds locks", async () => {
+  const database = await testDatabase();
+  const admin = postgres(database.url, { max: 3, onnotice: () => {} });
+  const environment = { DATABASE_URL: database.url, APP_SECRET: "s".repeat(32) };
+  const { child, said, ended } = run([MAIN], environment);
+  const address = () => /http:\/\/[\d.]+:\d+/.exec(said())?.[0];
+  await vi.waitFor(() => expect(address()).toBeDefined(), { timeout: 30_000, interval: 20 });
+  const tables =
+    await admin`select format('%I', tablename) as name from pg_tables where schemaname = 'public'`;
+  const close = await openTransaction(admin, async (sql) => {
+    await sql.unsafe(`lock table ${tables.map(({ name }) => name).join(", ")}`);
+  });
+  const sign = { email: "nobody@example.com", password: "none of them" };
+  const asking = Array.from({ length: 3 }, () =>
+    fetch(`${address()}/api/auth/login`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(sign),
+    }).catch(() => null),
+  );
+  await lockWaits(admin, 2, 30_000);
+  const before = performance.now();
+  child.kill("SIGTERM");
+  expect(await ended).toEqual([0, null]);
+  expect(performance.now() - before).toBeLessThan(11_000);
+  expect(said()).toMatch(/Stopped\.\n$/);
+  await Promise.all(asking);
+  await close();
+  await admin.end();
+  await database.drop();
+});
 
 test("a signal while the embedded database is being made leaves no server, no lock and no half of a database", async () => {
   const folder = await newFolder();

@@ -1,4 +1,5 @@
 import { literals } from "#db/sql.ts";
+import { counted } from "#runtime/counted.ts";
 import { toFault } from "#runtime/faults.ts";
 import { canonicalHash } from "#runtime/funnel/audit.ts";
 import type { Context, Question, Reach, Tenant } from "#runtime/operation/context.ts";
@@ -150,7 +151,7 @@ async function unapproved(context: Context, campaign: Campaign): Promise<string[
   if (changes.length > 0 || approved === null || campaign.started_at !== null) return changes;
   const count = await countPlayers(context, campaign);
   if (!hasOutgrown(context.property, approved, count)) return [];
-  return [`the audience, which has grown from ${approved} to ${count} players`];
+  return [`the audience, which has grown from ${approved} to ${counted(count, "player")}`];
 }
 
 /** The hash of a campaign's message alone, with its templates and variants. */

@@ -1,5 +1,6 @@
 import { adHoc, type Fragment, join, sql as part, raw } from "#db/sql.ts";
 import { isUuid } from "#db/text.ts";
+import { counted } from "#runtime/counted.ts";
 import { Fault } from "#runtime/faults.ts";
 import { storedNames } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
@@ -144,7 +145,7 @@ function askAboutJoining(context: Context, { name, status, approved }: Campaign,
       for (const id of joined.slice(0, MOST_NAMED)) named.push(await playerWords(context, id));
       const more = joined.length > named.length ? ` and ${joined.length - named.length} more` : "";
       const count = approved?.count ?? null;
-      const without = count === null ? "" : `, for ${count} players`;
+      const without = count === null ? "" : `, for ${counted(count, "player")}`;
       return [
         `This adds ${named.join(", ")}${more} to those who get the campaign ${JSON.stringify(name)}, which is ${status}. It was approved without them${without}.`,
       ];

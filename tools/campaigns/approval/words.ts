@@ -1,3 +1,4 @@
+import { counted } from "#runtime/counted.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { quoted } from "#runtime/visible-text.ts";
 import { type Campaign, sendingChannel, sentNow } from "#tools/campaigns/campaign/campaign.ts";
@@ -47,7 +48,7 @@ export async function resumingWords(
   return [
     `The campaign ${quoted(campaign.name)} by ${campaign.channel} goes on now. It is paused${campaign.status_reason ? `: ${quoted(campaign.status_reason, MOST_FAULT)}` : ""}.`,
     ...(await examplesOf(context, campaign)),
-    `${remaining} messages wait to be sent.`,
+    `${counted(remaining, "message waits", "messages wait")} to be sent.`,
     ...(await ticketWords(context, campaign)),
     ...settingsOf(campaign),
     await providerOf(context, campaign),
@@ -63,10 +64,10 @@ export async function changeWords(
 ): Promise<string[]> {
   const checked = campaign.started_at === null ? await preflight(context, campaign) : null;
   const people = checked
-    ? `${checked.allowed} people (${checked.audience} in the audience)`
-    : "those who have not got it yet";
+    ? counted(checked.allowed, `person ${ofAudience(checked)} gets`, `people ${ofAudience(checked)} get`)
+    : "those who have not got it yet get";
   return [
-    `This changes what ${people} get ${whenOf(context, campaign)} from the campaign ${quoted(campaign.name)}, which is ${campaign.status}: ${changes.join(", ")}.`,
+    `This changes what ${people} ${whenOf(context, campaign)} from the campaign ${quoted(campaign.name)}, which is ${campaign.status}: ${changes.join(", ")}.`,
     ...(await examplesOf(context, campaign)),
     ...(await ticketWords(context, campaign)),
     ...settingsOf(campaign),
@@ -135,10 +136,12 @@ async function sourcesOf(context: Context, campaign: Campaign) {
   return sources;
 }
 
+const ofAudience = ({ audience }: Preflight) => `(${audience} in the audience)`;
+
 function reachOf({ allowed, audience, blocked }: Preflight): string[] {
   const left = Object.entries(blocked).map(([reason, count]) => `${reason} ${count}`);
   return [
-    `It would reach ${allowed} of ${audience} players.${left.length > 0 ? ` Left out: ${left.join(", ")}.` : ""}`,
+    `It would reach ${allowed} of ${counted(audience, "player")}.${left.length > 0 ? ` Left out: ${left.join(", ")}.` : ""}`,
   ];
 }
 
@@ -171,7 +174,7 @@ function settingsOf(campaign: Campaign): string[] {
     ...(off.length > 0 ? [`Rules that are OFF for it: ${off.join("; ")}.`] : []),
     ...(ab_test
       ? [
-          `A test: ${ab_test.test_percent} % get the variants ${variants}; after ${ab_test.duration_minutes} minutes the rest get the best by ${ab_test.metric}.`,
+          `A test: ${ab_test.test_percent} % get the variants ${variants}; after ${counted(ab_test.duration_minutes, "minute")} the rest get the best by ${ab_test.metric}.`,
         ]
       : []),
     ...(holdout_percent > 0 ? [`Held out: ${holdout_percent} % get nothing.`] : []),

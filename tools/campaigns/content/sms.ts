@@ -1,4 +1,5 @@
 import { NIL_UUID } from "#db/types.ts";
+import { counted } from "#runtime/counted.ts";
 import { type FaultDetail, invalid } from "#runtime/faults.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
@@ -84,7 +85,10 @@ function rendered(parsed: ParsedField, variables: Record<string, unknown>, optOu
   const text = withOptOut(body, optOut);
   const { count } = segmentsOf(text);
   if (count > MOST_SEGMENTS) {
-    throw invalid("text", `takes ${count} segments, and a text message has at most ${MOST_SEGMENTS}`);
+    throw invalid(
+      "text",
+      `takes ${counted(count, "segment")}, and a text message has at most ${MOST_SEGMENTS}`,
+    );
   }
   return text;
 }

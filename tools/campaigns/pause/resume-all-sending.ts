@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { literals } from "#db/sql.ts";
+import { counted } from "#runtime/counted.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { Context, Reach } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
@@ -107,7 +108,10 @@ async function goOn(context: Context, id: string): Promise<boolean> {
 
 function wordsOf({ since, reason }: PropertyPause, waiting: Waiting[], due: Waiting[]): string[] {
   const named = [
-    ...waiting.map(({ name, messages }) => `${quoted(name)} goes on: ${messages} messages wait.`),
+    ...waiting.map(
+      ({ name, messages }) =>
+        `${quoted(name)} goes on: ${counted(messages, "message waits", "messages wait")}.`,
+    ),
     ...due.map(({ name }) => `${quoted(name)} starts: its time has come.`),
   ];
   const more = named.length - MOST_NAMED;

@@ -1,5 +1,6 @@
 import { type Fragment, identifier, join, sql } from "#db/sql.ts";
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
+import { counted } from "#runtime/counted.ts";
 import { toFault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
@@ -76,7 +77,7 @@ export function smallTest({ ab_test: test }: Campaign, allowed: number): string[
   const least = Math.floor((tried * Math.min(...weights)) / total);
   if (least >= test.min_sample) return [];
   return [
-    `the A/B test cannot decide: its smallest variant gets about ${least} messages, and min_sample is ${test.min_sample}; the fallback would win`,
+    `the A/B test cannot decide: its smallest variant gets about ${counted(least, "message")}, and min_sample is ${test.min_sample}; the fallback would win`,
   ];
 }
 
@@ -107,7 +108,7 @@ export async function missingFields(
 export function missingWarnings(missing: Record<string, number>, audience: number): string[] {
   return Object.entries(missing).map(
     ([field, count]) =>
-      `${count} of ${audience} players have no ${field}: they get the text's default, or no message if it has none`,
+      `${count} of ${counted(audience, "player")} have no ${field}: they get the text's default, or no message if it has none`,
   );
 }
 

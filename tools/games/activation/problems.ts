@@ -1,3 +1,4 @@
+import { counted } from "#runtime/counted.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { MOST_TICKETS } from "#tools/games/draw/deck.ts";
 import { MOST_WEIGHT } from "#tools/games/draw/odds.ts";
@@ -119,7 +120,7 @@ function poolWarnings({ game, prizes, codes }: Activated): string[] {
     if (most !== null && left >= most) return [];
     const wanted = most === null ? "any number" : String(most);
     return [
-      `The pool of ${JSON.stringify(label)} has ${left} codes for ${wanted} of them: fill it by add_prize_codes, or winners wait for their code.`,
+      `The pool of ${JSON.stringify(label)} has ${counted(left, "code")} for ${wanted} of them: fill it by add_prize_codes, or winners wait for their code.`,
     ];
   });
 }

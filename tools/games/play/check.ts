@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { counted } from "#runtime/counted.ts";
 import { Fault, toFault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { commitmentOf, openMaster, playSeed } from "#tools/games/draw/seeds.ts";
@@ -68,7 +69,7 @@ async function checkLeft({ sql, property }: Context, { id, draw, odds, play_limi
   if (draw === "deck" && counts.next_ticket >= odds!.denominator)
     throw new Fault("game_not_active", { message: "All tickets of the game are drawn." });
   if (most !== undefined && counts.plays >= most)
-    throw new Fault("game_not_active", { message: `The game has had its ${most} plays.` });
+    throw new Fault("game_not_active", { message: `The game has had its ${counted(most, "play")}.` });
 }
 
 async function refusalOf(check: () => Promise<void>): Promise<Fault | null> {

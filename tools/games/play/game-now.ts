@@ -1,4 +1,5 @@
 import { type Fragment, sql } from "#db/sql.ts";
+import { counted } from "#runtime/counted.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { openMaster } from "#tools/games/draw/seeds.ts";
@@ -35,10 +36,10 @@ export async function masterOf(context: Context, gameId: string): Promise<Buffer
 export async function countPlay({ sql, property }: Context, { id, play_limits }: PlayedGame): Promise<void> {
   const most = play_limits.game_total;
   if (most === undefined) return;
-  const counted = await sql`
+  const [more] = await sql`
     update game_counts set plays = plays + 1
     where property_id = ${property.id} and game_id = ${id} and plays < ${most} returning 1`;
-  if (counted.length === 0) throw closed(`The game has had its ${most} plays.`);
+  if (!more) throw closed(`The game has had its ${counted(most, "play")}.`);
 }
 
 function closed(message: string): Fault {

@@ -1,3 +1,4 @@
+import { counted } from "#runtime/counted.ts";
 import type { Channel } from "#tools/compliance/channels.ts";
 import type { ImportParams } from "./import-job.ts";
 
@@ -78,7 +79,7 @@ export function warningsOf({ no_evidence, no_address, no_date }: Unrecorded): st
 }
 
 function cellsSay(count: number): string {
-  return count === 1 ? "1 cell says" : `${count} cells say`;
+  return counted(count, "cell says", "cells say");
 }
 
 /** Names the tiers of the file that the property does not have. */

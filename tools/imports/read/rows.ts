@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from "node:crypto";
 import { readCell } from "#db/stream/csv.ts";
+import { counted } from "#runtime/counted.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import type { Channel } from "#tools/compliance/channels.ts";
 import type { CustomFields } from "#tools/custom-fields/values.ts";
@@ -81,7 +82,11 @@ export function rowReader(reading: RowRules) {
       void refusals.push({ row, column, code, message, value: value && shown(value), cells });
     const isLong = cells.slice(header.length).some((cell) => cell.trim() !== "");
     if (isLong) {
-      refuse("type_mismatch", null, `The row has ${cells.length} cells, the header ${header.length}.`);
+      refuse(
+        "type_mismatch",
+        null,
+        `The row has ${counted(cells.length, "cell")}, the header ${header.length}.`,
+      );
     }
     for (let index = 0; index < readers.length; index++) {
       const reader = readers[index];

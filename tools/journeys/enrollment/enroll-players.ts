@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { adHoc, type Fragment, sql } from "#db/sql.ts";
 import { transactionStart } from "#db/transaction-start.ts";
+import { counted } from "#runtime/counted.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { canonicalHash } from "#runtime/funnel/audit.ts";
 import type { Context } from "#runtime/operation/context.ts";
@@ -60,8 +61,8 @@ export default tool({
     context.ask?.({
       state: canonicalHash({ ...wayIn, ...entries, people }).toString("hex"),
       sentences: () => [
-        `${entries.entered} players enter the journey ${JSON.stringify(wayIn.name)} now.`,
-        `${entries.ignored_inside + entries.ignored_reentry + entries.barred} are left out: ${entries.ignored_inside} are inside, ${entries.ignored_reentry} may not enter again, ${entries.barred} are barred.`,
+        `${counted(entries.entered, "player enters", "players enter")} the journey ${JSON.stringify(wayIn.name)} now.`,
+        `${counted(entries.ignored_inside + entries.ignored_reentry + entries.barred, "is", "are")} left out: ${counted(entries.ignored_inside, "is", "are")} inside, ${entries.ignored_reentry} may not enter again, ${counted(entries.barred, "is", "are")} barred.`,
       ],
       facts: async () => ({
         "the journey's version": `${wayIn.journeyId} ${wayIn.version}`,

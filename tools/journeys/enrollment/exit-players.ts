@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { sql } from "#db/sql.ts";
+import { counted } from "#runtime/counted.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { endEnrollments } from "#tools/enrollments/end.ts";
 import { findJourney } from "../journey/journey.ts";
@@ -29,7 +30,11 @@ export default tool({
     const { name } = await findJourney(context, journeyId);
     const who = playerIds ? sql`and d.player_id = any(${playerIds}::uuid[])` : sql``;
     const exited = await endEnrollments(context, sql`d.journey_id = ${journeyId}::uuid ${who}`, "manual");
-    context.ask?.({ sentences: () => [`${exited} players leave the journey ${JSON.stringify(name)}.`] });
+    context.ask?.({
+      sentences: () => [
+        `${counted(exited, "player leaves", "players leave")} the journey ${JSON.stringify(name)}.`,
+      ],
+    });
     context.audit({ entity: "journeys", entityId: journeyId });
     return { success: true as const, exited };
   },

@@ -1,3 +1,4 @@
+import { counted } from "#runtime/counted.ts";
 import { quoted } from "#runtime/visible-text.ts";
 import { bodyWords, type MessageParts } from "#tools/campaigns/content/message-words.ts";
 import type { NodeOf } from "#tools/journeys/definition/definition.ts";
@@ -97,7 +98,13 @@ function reentryWords(mode: Journey["reentry"]["mode"]): string {
 
 function insideWords({ finish, move, exit }: Inside, onPublish: OnPublish): string[] {
   if (finish + move + exit === 0) return [];
-  if (onPublish === "finish_old") return [`${finish} players inside finish the version that they entered.`];
-  if (onPublish === "exit_old") return [`${exit} players inside leave the journey.`];
-  return [`Of the players inside, ${move} go on in the new version and ${exit} leave the journey.`];
+  if (onPublish === "finish_old")
+    return [
+      `${counted(finish, "player inside finishes", "players inside finish")} the version that they entered.`,
+    ];
+  if (onPublish === "exit_old")
+    return [`${counted(exit, "player inside leaves", "players inside leave")} the journey.`];
+  return [
+    `Of the players inside, ${counted(move, "goes", "go")} on in the new version and ${counted(exit, "leaves", "leave")} the journey.`,
+  ];
 }

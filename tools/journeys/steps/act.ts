@@ -1,7 +1,7 @@
 import { cast, type Fragment, identifier, join, sql } from "#db/sql.ts";
 import { emitMany } from "#runtime/funnel/outbox.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { mergedCustom } from "#tools/custom-fields/values.ts";
+import { mergedCustom, sharedCustomFields } from "#tools/custom-fields/values.ts";
 import { checkStatus, findGame } from "#tools/games/game/game.ts";
 import { grantTickets } from "#tools/games/tickets/grant.ts";
 import type { Node, NodeOf } from "#tools/journeys/definition/definition.ts";
@@ -42,7 +42,7 @@ async function change(
   const { property } = context;
   const { tier, add_tags: added = [], remove_tags: removed = [], custom = {} } = config;
   // A field may have changed since the publishing: then the journey pauses, with this node and the reason.
-  await mergedCustom(context, custom);
+  if (Object.keys(custom).length > 0) mergedCustom(await sharedCustomFields(context), custom);
   const emptied = Object.keys(custom).filter((key) => custom[key] === null);
   const filled = Object.fromEntries(Object.entries(custom).filter(([, value]) => value !== null));
   const next: Record<string, Fragment> = {

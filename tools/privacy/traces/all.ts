@@ -59,10 +59,12 @@ export const TRACES: readonly Trace[] = [
     },
   },
   ...GAME_TRACES,
+  // Endpoints before their deliveries, as the endpoint's job locks them.
+  ...SCRUBBED_TRACES.filter(({ table }) => table === "webhook_endpoints"),
   ...MESSAGE_TRACES,
   ...STANDING_TRACES,
   ...TEXT_TRACES,
-  ...SCRUBBED_TRACES,
+  ...SCRUBBED_TRACES.filter(({ table }) => table !== "webhook_endpoints"),
   {
     table: "privacy_requests",
     rows: byPlayer,

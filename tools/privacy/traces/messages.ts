@@ -123,6 +123,7 @@ export const MESSAGE_TRACES: readonly Trace[] = [
     rows: (about) =>
       about.sql`(t.event_id in (${theirEvents(about)}) or ${mentions(about, "t.attempts::text")})`,
     searched: true,
+    byId: true,
     exported: null,
     erasure: "delete",
   },

@@ -29,6 +29,8 @@ export interface Trace {
   rows(about: About): Fragment;
   /** Text search finds the rows: audit rows about them are not the person's own. */
   searched?: true;
+  /** Others lock many of the rows in one transaction: all lock them by their ids. */
+  byId?: true;
   /** The rows have no id: no audit row is about one of them. */
   bare?: true;
   /** The key in the export; null when the rows add nothing to the others. */

@@ -1,3 +1,4 @@
+import { counted } from "#runtime/counted.ts";
 import { asTable, type Layout, shownText, wrapped } from "./table.ts";
 
 interface Step {
@@ -32,7 +33,7 @@ export function eligibilityText(answer: Eligibility, { width, heading }: Layout)
     heading?.(title) ?? title,
     ...blocks.map((step) => stepText("blocks", step, width)),
     ...waits.map((step) => stepText("waits", step, width)),
-    `${passes.length}${blocks.length + waits.length > 0 ? " others" : " rules"} pass, ${others.length} are not about this.`,
+    `${blocks.length + waits.length > 0 ? counted(passes.length, "other passes", "others pass") : counted(passes.length, "rule passes", "rules pass")}, ${counted(others.length, "is", "are")} not about this.`,
     ...(answer.send ? [`The campaign for this player:\n${asTable(answer.send, { width })}`] : []),
   ];
   return parts.join("\n\n");

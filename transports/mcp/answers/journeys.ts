@@ -1,3 +1,4 @@
+import { counted } from "#runtime/counted.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { reasons } from "./reasons.ts";
 
@@ -93,9 +94,9 @@ function simulatedPart({ entered, barred, figures, ...rest }: Structured): strin
   const kept = summed(rest.not_sent as (Counted & { reason: string })[], ({ reason }) => reason);
   const late = summed(rest.deferred as (Counted & { reason: string })[], ({ reason }) => reason);
   const collisions = (rest.collisions as object[]).length;
-  const meets = collisions > 0 ? ` It meets ${collisions} scheduled campaigns.` : "";
+  const meets = collisions > 0 ? ` It meets ${counted(collisions, "scheduled campaign")}.` : "";
   const messages = Object.keys(sent).length === 0 ? "No message goes out" : reasons("Messages", sent);
-  return `${entered} enter, ${barred} are barred. ${messages}${reasons("; kept back", kept)}${reasons("; put off", late)}. At the end ${inside} are inside${reasons("; left", left)}.${meets}`;
+  return `${counted(entered as number, "enters", "enter")}, ${counted(barred as number, "is", "are")} barred. ${messages}${reasons("; kept back", kept)}${reasons("; put off", late)}. At the end ${counted(inside, "is", "are")} inside${reasons("; left", left)}.${meets}`;
 }
 
 function summed<Row extends Counted>(rows: readonly Row[], name: (row: Row) => string) {

@@ -1,6 +1,7 @@
 import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/server";
 import { csvRows } from "#db/stream/csv.ts";
 import { isUuid } from "#db/text.ts";
+import { counted } from "#runtime/counted.ts";
 import type { Outcome } from "#runtime/funnel/service.ts";
 import { type Operation, recordsAnswer } from "#runtime/operation/operation.ts";
 import { isList, positionAfter } from "#runtime/operation/paging.ts";
@@ -72,10 +73,10 @@ function listResult(
   const place = positionAfter(page, rows.length, offset);
   const { next_cursor: next, has_more: more, total } = place;
   const structured = { ...formatted(rows, format), page: place, warnings, ...added };
-  const counted = `${rows.length} ${rows.length === 1 ? "row" : "rows"}`;
+  const shown = counted(rows.length, "row");
   const onward = next === null ? `offset = ${offset + rows.length}` : "cursor = page.next_cursor";
   const lines = [
-    `${operation.title}: ${counted}${total === undefined ? "" : ` of ${total}`}.${more ? ` There are more: call again with ${onward}.` : ""}`,
+    `${operation.title}: ${shown}${total === undefined ? "" : ` of ${total}`}.${more ? ` There are more: call again with ${onward}.` : ""}`,
     ...idLine(rows),
     ...warnings,
   ];

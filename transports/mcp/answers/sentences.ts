@@ -1,3 +1,4 @@
+import { counted } from "#runtime/counted.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { journeyPart } from "./journeys.ts";
 import { reasons } from "./reasons.ts";
@@ -44,7 +45,7 @@ export function sentenceOf(operation: Operation, structured: Structured): string
 function filePart({ text, rows, has_more, url, expires_at }: Structured): string {
   const shown = Math.max(0, recordsIn(String(text)) - 1);
   const link = url ? ` The whole file, until ${expires_at}: ${url}` : "";
-  if (has_more !== true) return `all ${shown} rows are here.${link}`;
+  if (has_more !== true) return `${shown === 1 ? "the row is" : `all ${shown} rows are`} here.${link}`;
   return `the first ${shown}${rows === undefined ? "" : ` of ${rows}`} rows are here; the rest is not.${link}`;
 }
 
@@ -63,7 +64,7 @@ function jobPart(job: Structured, { crud }: Operation): string {
   const { status, total, processed, succeeded, failed, skipped } = job;
   const poll = crud ? ` Poll get_${crud.table.noun} until it is completed or failed.` : "";
   if (status === "queued") return `queued. Nothing has been read yet.${poll}`;
-  const counts = `${succeeded} of ${total ?? processed} rows succeeded, ${failed} failed${skipped ? `, ${skipped} skipped` : ""}`;
+  const counts = `${succeeded} of ${counted(Number(total ?? processed), "row")} succeeded, ${failed} failed${skipped ? `, ${skipped} skipped` : ""}`;
   if (status === "processing") return `under way; so far ${counts}.${poll}`;
   const isDry = isRecord(job.summary) && job.summary.dry_run === true;
   return `${status}; ${counts}.${isDry ? " It was a dry run: no row was written." : ""}`;
@@ -74,7 +75,7 @@ function reach(checked: unknown): string {
   const { allowed, audience, blocked, errors, warnings } = checked;
   const faults = Array.isArray(errors) && errors.length > 0 ? ` Errors: ${errors.length}.` : "";
   const notes = Array.isArray(warnings) && warnings.length > 0 ? ` Warnings: ${warnings.length}.` : "";
-  return ` It would reach ${allowed} of ${audience} players${reasons("; blocked", blocked)}.${faults}${notes}`;
+  return ` It would reach ${allowed} of ${counted(Number(audience), "player")}${reasons("; blocked", blocked)}.${faults}${notes}`;
 }
 
 function statsPart(stats: Structured): string {
@@ -89,17 +90,17 @@ function statsPart(stats: Structured): string {
 }
 
 function callsPart(calls: Structured): string {
-  const counted = (some: Structured) =>
-    `${some.placed} calls, answered ${some.answered}, voicemail ${some.voicemail}, opted out ${some.opted_out}, ${some.minutes} minutes`;
+  const figures = (some: Structured) =>
+    `${counted(Number(some.placed), "call")}, answered ${some.answered}, voicemail ${some.voicemail}, opted out ${some.opted_out}, ${counted(Number(some.minutes), "minute")}`;
   const { abandoned_share: law, simulated, cost, cost_currency } = calls;
   const share =
     isRecord(law) && law.percent !== null ? ` Abandoned in ${law.days} days: ${law.percent} %.` : "";
   const price = cost === null ? "" : ` Cost: ${cost} ${cost_currency ?? "in several currencies"}.`;
   const played =
     isRecord(simulated) && Number(simulated.placed) > 0
-      ? ` Simulated, so nobody was called: ${counted(simulated)}.`
+      ? ` Simulated, so nobody was called: ${figures(simulated)}.`
       : "";
-  return `${counted(calls)}.${share}${price}${played}`;
+  return `${figures(calls)}.${share}${price}${played}`;
 }
 
 function checkedPart({ counts }: Structured): string {

@@ -8,6 +8,7 @@ import {
   ProtocolErrorCode,
   type ServerContext,
 } from "@modelcontextprotocol/server";
+import { counted } from "#runtime/counted.ts";
 import { Fault } from "#runtime/faults.ts";
 import { tenantOf, withTenant } from "#runtime/funnel/access.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
@@ -75,7 +76,9 @@ const sending: Work = {
     if (status === "cancelled") return { status };
     if (status === "failed") return { failed: String(status_reason) };
     const working = status === "queued" || status === "sending" || status === "paused";
-    return working ? { status: "working", said: `${status}: ${audience_count} recipients planned` } : null;
+    return working
+      ? { status: "working", said: `${status}: ${counted(Number(audience_count), "recipient")} planned` }
+      : null;
   },
 };
 

@@ -62,7 +62,7 @@ test("a test that cannot reach its sample is told", async () => {
     ...{ metric: "click", test_percent: 100 },
   };
   const { warnings } = await preflightOf({ ab_test }, property);
-  expect(warnings).toContainEqual(expect.stringMatching(/smallest variant gets about 1 messages.*is 100/));
+  expect(warnings).toContainEqual(expect.stringMatching(/smallest variant gets about 1 message.*is 100/));
   const small = await preflightOf({ ab_test: { ...ab_test, min_sample: 1 } }, property);
   expect(small.warnings).not.toContainEqual(expect.stringContaining("smallest variant"));
 });

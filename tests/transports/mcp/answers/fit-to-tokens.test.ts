@@ -201,7 +201,7 @@ describe("a result that is no list", () => {
         "Send a campaign now: not done yet.",
         /One message of them: ".+"/,
         /Its text: ".*Dear/,
-        /It would reach \d+ of \d+ players/,
+        /It would reach \d+ of \d+ players?\b/,
         /Provider: .+/,
         `send_campaign {"campaignId":"${campaignId}"}`,
         `confirm_token = ${data.confirm_token}`,

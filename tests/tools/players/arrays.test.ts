@@ -1,0 +1,252 @@
+import postgres from "postgres";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startService, type TestService } from "../../support/service.ts";
+
+// The records of one request are looked up and written together, and answer as if they came one after the other.
+
+const MERGE = { Prefer: "resolution=merge-duplicates" };
+const IGNORE = { Prefer: "resolution=ignore-duplicates" };
+
+let service: TestService;
+let admin: postgres.Sql;
+beforeAll(async () => {
+  service = await startService({ role: "web" });
+  admin = postgres(service.database.url, { max: 1, onnotice: () => {} });
+  await service.post("/api/custom_fields", { key: "fav", label: "Fav", type: "text" });
+});
+afterAll(async () => {
+  await admin?.end();
+  await service?.stop();
+});
+
+const numbered = (prefix: string, count: number) =>
+  Array.from({ length: count }, (_, index) => ({
+    player_id: `${prefix}-${index}`,
+    email: `${prefix}-${index}@example.com`,
+    first_name: "Ann",
+    last_name: `Archer ${index}`,
+    birth_date: "1980-04-01",
+    custom: { fav: "x" },
+  }));
+
+const created = async (rows: object[]): Promise<{ id: string; player_id: string }[]> => {
+  const { status, body } = await service.post("/api/players", rows);
+  expect(status).toBe(201);
+  return body;
+};
+
+/** How many statements a request has run as the tenant, beside those that write each of its records. */
+async function lookUps(path: string, rows: object[], headers = {}, writes = 1): Promise<number> {
+  const calls = async () => {
+    const [row] = await admin`
+      select coalesce(sum(s.calls), 0)::int as calls from pg_stat_statements s
+        join pg_database d on d.oid = s.dbid join pg_roles r on r.oid = s.userid
+      where d.datname = current_database() and r.rolname = 'app_property'`;
+    return row!.calls as number;
+  };
+  const before = await calls();
+  const { status, text } = await service.post(path, rows, headers);
+  expect(status, text).toBeLessThan(300);
+  return (await calls()) - before - rows.length * writes;
+}
+
+test("an array of records needs no more look-ups than two", async (context) => {
+  const [server] = await admin`show shared_preload_libraries`;
+  context.skip(!String(server!.shared_preload_libraries).includes("pg_stat_statements"));
+  await admin`create extension if not exists pg_stat_statements`;
+  const players = await created(numbered("cost", 100));
+  const { body: segment } = await service.post("/api/segments", { name: "Cost", type: "static" });
+  const moved = (rows: object[]) =>
+    rows.map((row, index) => ({ ...row, email: `moved-${index}@example.com` }));
+  const requests: [string, (from: number, to: number) => object[], object?, number?][] = [
+    ["/api/players", (from, to) => numbered(`new-${from}`, to - from)],
+    ["/api/players?on_conflict=player_id", (from, to) => moved(numbered("cost", 100).slice(from, to)), MERGE],
+    ["/api/players", (from, to) => players.slice(from, to).map(({ id }) => ({ id, tier: "Gold" })), MERGE],
+    [
+      "/api/segment_members",
+      (from, to) => players.slice(from, to).map(({ id }) => ({ segment_id: segment.id, player_id: id })),
+    ],
+    [
+      "/api/social_shares",
+      (from, to) =>
+        players.slice(from, to).map(({ id }) => ({ player_id: id, network: "x", content_type: "game" })),
+    ],
+    [
+      "/api/suppressions",
+      (from, to) =>
+        players
+          .slice(from, to)
+          .map((_, n) => ({ channel: "email", address: `barred-${from}-${n}@example.com` })),
+      {},
+      // A computed column is read behind the insert.
+      2,
+    ],
+  ];
+  for (const [path, rows, headers, writes] of requests) {
+    const two = await lookUps(path, rows(0, 2), headers, writes);
+    expect(await lookUps(path, rows(2, 62), headers, writes), path).toBeLessThanOrEqual(two);
+  }
+});
+
+test("an array is answered in its order, and each record is audited", async () => {
+  const rows = numbered("order", 30).reverse();
+  const answer = await created(rows);
+  expect(answer.map(({ player_id }) => player_id)).toEqual(rows.map(({ player_id }) => player_id));
+  const ids = answer.map(({ id }) => id);
+  const audited = await service.database.db.asProperty(
+    service.tenant.id,
+    (sql) => sql<{ entity_id: string }[]>`
+      select entity_id from audit_logs
+      where property_id = ${service.tenant.id} and action = 'create_player' and entity_id = any(${ids}::uuid[])`,
+  );
+  expect(audited.map(({ entity_id }) => entity_id).toSorted()).toEqual(ids.toSorted());
+});
+
+test("of several refused records the first is named, whatever refuses it", async () => {
+  await created([{ player_id: "first-taken" }]);
+  const good = { player_id: "first-good" };
+  const [taken, invalid, unknown] = [
+    { player_id: "first-taken" },
+    { player_id: "first-invalid", email: "nobody" },
+    { player_id: "first-unknown", custom: { nothing: 1 } },
+  ];
+  for (const rows of [
+    [good, taken, invalid],
+    [good, invalid, taken],
+    [good, unknown, invalid],
+    [good, good, invalid],
+  ]) {
+    const { status, body } = await service.post("/api/players", rows);
+    expect([status, body.error]).toEqual([
+      rows[1] === taken || rows[1] === good ? 409 : 400,
+      expect.stringMatching(/^Record \[1\]: /),
+    ]);
+  }
+  expect((await service.get("/api/players?player_id=like.first-*&select=player_id")).body).toEqual([
+    { player_id: "first-taken" },
+  ]);
+});
+
+test("an upsert creates and changes in one array, and a later record changes an earlier one", async () => {
+  const [known, renamed] = await created([{ player_id: "up-known" }, { player_id: "up-renamed" }]);
+  const rows = [
+    { player_id: "up-new", tier: "One" },
+    { player_id: "up-known", tier: "One" },
+    { player_id: "up-new", tier: "Two" },
+    { id: known!.id.toUpperCase(), adt: 5 },
+    { id: renamed!.id, player_id: "up-other" },
+    { player_id: "up-other", tier: "Three" },
+    { player_id: "up-renamed", tier: "Four" },
+    { tier: "Nameless" },
+  ];
+  const { status, body } = await service.post("/api/players", rows, MERGE);
+  expect(status, JSON.stringify(body)).toBe(200);
+  expect(body.map((one: Record<string, unknown>) => [one.player_id, one.tier, one.adt])).toEqual([
+    ["up-new", "One", null],
+    ["up-known", "One", null],
+    ["up-new", "Two", null],
+    ["up-known", "One", 5],
+    ["up-other", null, null],
+    ["up-other", "Three", null],
+    ["up-renamed", "Four", null],
+    [body[7].id, "Nameless", null],
+  ]);
+  expect(body[0].id).toBe(body[2].id);
+  expect([body[1].id, body[3].id]).toEqual([known!.id, known!.id]);
+  expect([body[4].id, body[5].id]).toEqual([renamed!.id, renamed!.id]);
+  expect(body[6].id).not.toBe(renamed!.id);
+});
+
+test("an upsert that ignores known records answers the new ones, each once", async () => {
+  await created([{ player_id: "ig-known", tier: "Old" }]);
+  const rows = ["ig-new", "ig-known", "ig-new"].map((player_id, index) => ({ player_id, tier: `T${index}` }));
+  const { body } = await service.post("/api/players", rows, IGNORE);
+  expect(body.map((one: { player_id: string; tier: string }) => [one.player_id, one.tier])).toEqual([
+    ["ig-new", "T0"],
+  ]);
+});
+
+test("an upsert names the refused record, whether it is new or known, and stores none", async () => {
+  const [known, other] = await created([{ player_id: "un-known" }, { player_id: "un-other" }]);
+  const good = { player_id: "un-new" };
+  const missing = "00000000-0000-4000-8000-000000000000";
+  for (const [bad, status] of [
+    [{ player_id: "un-known", status: "erased" }, 400],
+    [{ player_id: "un-bad", email: "nobody" }, 400],
+    [{ player_id: 5 }, 400],
+    [{ id: missing, tier: "x" }, 404],
+    [{ id: "no-uuid" }, 400],
+    [{ id: known!.id, player_id: "un-other" }, 409],
+  ] as const) {
+    const { body, ...answer } = await service.post(
+      "/api/players",
+      [good, { id: other!.id, tier: "x" }, bad, good],
+      MERGE,
+    );
+    expect([answer.status, body.error], JSON.stringify(bad)).toEqual([
+      status,
+      expect.stringMatching(/^Record \[2\]: /),
+    ]);
+  }
+  expect(
+    (await service.get("/api/players?player_id=like.un-*&tier=is.null&order=player_id&select=player_id"))
+      .body,
+  ).toEqual([{ player_id: "un-known" }, { player_id: "un-other" }]);
+});
+
+test("a self-excluded person bars the address for the records behind theirs in the array", async () => {
+  const name = { first_name: "Eve", last_name: "Out", birth_date: "1970-01-02" };
+  await service.post("/api/self_exclusions", name);
+  const rows = [
+    { player_id: "se-before", email: "se-shared@example.com" },
+    { player_id: "se-person", email: "se-shared@example.com", phone: "+17025550191", ...name },
+    { player_id: "se-mail", email: "se-shared@example.com" },
+    { player_id: "se-phone", phone: "+17025550191" },
+    { player_id: "se-free", email: "se-free@example.com" },
+  ];
+  const statuses = (await service.post("/api/players", rows)).body.map(
+    ({ status }: { status: string }) => status,
+  );
+  expect(statuses).toEqual(["active", "self_excluded", "self_excluded", "self_excluded", "active"]);
+});
+
+test("a change by filters is made together, and each record is audited with its former values", async () => {
+  const players = await created(numbered("fil", 3).map((row, index) => ({ ...row, tier: `Old ${index}` })));
+  const { body } = await service.request("PATCH", "/api/players?player_id=like.fil-*", {
+    body: { tier: "Old 1" },
+  });
+  expect(body.map(({ tier }: { tier: string }) => tier)).toEqual(["Old 1", "Old 1", "Old 1"]);
+  const audited = await service.database.db.asProperty(
+    service.tenant.id,
+    (sql) => sql<{ tier: string | null }[]>`
+      select diff ->> 'tier' as tier from audit_logs
+      where property_id = ${service.tenant.id} and action = 'update_player'
+        and entity_id = any(${players.map(({ id }) => id)}::uuid[])`,
+  );
+  expect(audited.map(({ tier }) => tier).toSorted()).toEqual(["Old 0", "Old 2", null]);
+});
+
+test("a member that the array has twice is refused at its second place", async () => {
+  const [player] = await created([{ player_id: "twice" }]);
+  const { body: segment } = await service.post("/api/segments", { name: "Twice", type: "static" });
+  const member = { segment_id: segment.id, player_id: player!.id };
+  const { status, body } = await service.post("/api/segment_members", [member, member]);
+  expect([status, body.error]).toEqual([
+    409,
+    "Record [1]: player_id: this player is in the segment already.",
+  ]);
+  expect((await service.post("/api/segment_members", [member])).status).toBe(201);
+});
+
+test("an address that the array suppresses twice is refused at its second place", async () => {
+  const rows = ["email", "all", "email"].map((channel) => ({ channel, address: "Twice@Example.com" }));
+  const { status, body } = await service.post("/api/suppressions", rows);
+  expect([status, body.error]).toEqual([
+    409,
+    "Record [2]: This address is already suppressed (email, manual).",
+  ]);
+  const late = { channel: "sms", address: "+17025550192", expires_at: "2020-01-01T00:00:00Z" };
+  const refused = await service.post("/api/suppressions", [...rows.slice(0, 2), late]);
+  expect([refused.status, refused.body.details[0].field]).toEqual([400, "[2].expires_at"]);
+  expect((await service.post("/api/suppressions", rows.slice(0, 2))).status).toBe(201);
+});
