@@ -270,6 +270,13 @@ const ASKED: Readonly<Record<string, string>> = {
   verify_ledger: "tampered with, manipulated, is the log intact, integrity, forged",
   get_property: "company address, settings, legal name, time zone, our configuration, casino's details",
   get_property_theme: "change our logo, which logo, colours, logo, brand, look",
+  // Of people, and withheld from keys
+  update_property:
+    "change the postal address of the casino, legal name, time zone, sender address, property settings, tiers, approval limit, mask data for analysts",
+  approve_proposal: "approve a proposal, approve the campaign, sign off what waits for approval",
+  create_api_key: "make an API key, new API key, key for another program",
+  revoke_api_key: "withdraw an API key, leaked key",
+  invite_member: "invite a colleague, give a colleague access",
   list_templates: "designs, layouts, which templates",
   delete_campaign: "throw a draft away, remove a campaign",
   delete_template: "remove a design",
