@@ -308,6 +308,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "choose.ts",
     "columns.ts",
     "limits.ts",
+    "prices.ts",
     "provider.ts",
     "rehearsal.ts",
     "routes.ts",

@@ -83,9 +83,39 @@ function statsPart(stats: Structured): string {
   const others = ["pending", "bounced", "failed", "unknown", "cancelled"].filter((name) => stats[name]);
   const rest = others.map((name) => `; ${name} ${stats[name]}`).join("");
   const states = `sent ${accepted} of ${audience}${reasons("; skipped", skipped)}${rest}.`;
-  if (isRecord(stats.calls)) return `${states} ${callsPart(stats.calls)} Converted ${stats.converted}.`;
-  if (stats.channel === "sms") return `${states} Converted ${stats.converted}.`;
-  return `${states} Opened by ${stats.opens_human}, clicked by ${stats.clicks_human}, converted ${stats.converted}.`;
+  const test = testPart(stats.ab_test);
+  if (isRecord(stats.calls))
+    return `${states} ${callsPart(stats.calls)} Converted ${stats.converted}.${test}`;
+  const acts =
+    stats.channel === "sms"
+      ? "Converted"
+      : `Opened by ${stats.opens_human}, clicked by ${stats.clicks_human}, converted`;
+  return `${states} ${acts} ${stats.converted}.${costPart(stats.cost)}${test}`;
+}
+
+function costPart(cost: unknown): string {
+  if (!isRecord(cost) || cost.currency === null) return "";
+  const { amount, currency, unit, units, unpriced_units } = cost;
+  const without = unpriced_units === 0 ? "" : `, without ${unpriced_units} whose price is not known`;
+  return ` Cost so far: ${amount} ${currency} for ${units} ${unit}s${without}.`;
+}
+
+const VERDICTS: Readonly<Record<string, string>> = {
+  significant: "significant at 95 %",
+  not_significant: "not significant at 95 %",
+  not_enough_messages: "not enough messages yet to say more",
+};
+
+/** The ids of variants have a closed form, so they can stand in a sentence. */
+function testPart(test: unknown): string {
+  if (!isRecord(test)) return "";
+  const { metric, leader_id, runner_up_id, lead, p_value, verdict, winner_id } = test;
+  const said = `${VERDICTS[String(verdict)]}${p_value === null ? "" : ` (p ${Number(p_value).toFixed(3)})`}`;
+  const led =
+    leader_id === null
+      ? `no variant leads by ${metric}; ${said}`
+      : `${leader_id} leads ${runner_up_id} by ${(Number(lead) * 100).toFixed(1)} percentage points of ${metric}s, ${said}`;
+  return ` A/B test: ${led}.${winner_id === null ? "" : ` The rest got ${winner_id}.`}`;
 }
 
 function callsPart(calls: Structured): string {

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { CATALOG } from "#tools/catalog.ts";
 import { EXAMPLE_SCRIPT } from "#tools/voice/describe.ts";
+import { sentenceOf } from "#transports/mcp/answers/sentences.ts";
 import { startService, type TestService } from "../../../support/service.ts";
 
 let service: TestService;
@@ -115,4 +117,34 @@ test("a filter takes numbers, yes and no, and nothing as JSON has them", async (
   expect(await found({ "legal_hold.eq": true })).toBe(0);
   const { texts } = await ask("list_players", { filters: { "tier.eq": null } });
   expect(texts[0]).toContain('a missing value goes with is, such as {"tier.is": null}');
+});
+
+test("the figures of a campaign tell its cost, and the end of its A/B test", () => {
+  const figures = {
+    audience: 5,
+    skipped: {},
+    sent: 5,
+    delivered: 0,
+    opens_human: 2,
+    clicks_human: 1,
+    converted: 0,
+  };
+  const said = (more: object) =>
+    sentenceOf(CATALOG.operations.get("campaign_stats")!, { ...figures, ...more });
+  const cost = { amount: 1.58, currency: "USD", unit: "segment", units: 200, unpriced_units: 0 };
+  expect(said({ channel: "sms", cost })).toContain("Converted 0. Cost so far: 1.58 USD for 200 segments.");
+  expect(said({ channel: "sms", cost: { ...cost, unpriced_units: 20 } })).toContain(
+    "for 200 segments, without 20 whose price is not known.",
+  );
+  const ab_test = {
+    ...{ metric: "open", leader_id: "b", runner_up_id: "a", lead: 0.03 },
+    ...{ p_value: 0.0496, verdict: "significant", winner_id: null },
+  };
+  expect(said({ ab_test })).toContain(
+    "converted 0. A/B test: b leads a by 3.0 percentage points of opens, significant at 95 % (p 0.050).",
+  );
+  expect(said({ ab_test: { ...ab_test, winner_id: "b" } })).toContain("(p 0.050). The rest got b.");
+  const few = { ...ab_test, leader_id: null, p_value: null, verdict: "not_enough_messages" };
+  expect(said({ ab_test: few })).toContain("no variant leads by open; not enough messages yet to say more.");
+  expect(said({ cost: null, ab_test: null })).toMatch(/converted 0\.$/);
 });
