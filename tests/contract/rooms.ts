@@ -262,6 +262,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "draft-facts.ts",
     "entering.ts",
     "entrants.ts",
+    "entry-segments.ts",
     "messages.ts",
     "people-inside.ts",
     "problems.ts",

@@ -28,13 +28,17 @@ export function sentenceOf(operation: Operation, structured: Structured): string
   if (typeof structured.status_url === "string") return `${title}: ${jobPart(structured, operation)}`;
   if (operation.name === "preflight_campaign") return `${title}:${reach(structured)}`;
   if (operation.name === "campaign_stats") return `${title}: ${statsPart(structured)}`;
+  if (operation.name === "explain_eligibility") return `${title}: ${eligibilityPart(structured)}`;
+  if (operation.name === "segment_reach") return `${title}:${reach(structured)}`;
   if (operation.name === "compliance_check") return `${title}: ${checkedPart(structured)}`;
   if (isRecord(structured.campaign) && "status" in structured.campaign)
     return `${title}: ${campaignPart(structured.campaign, operation)}`;
   const journey = journeyPart(operation, structured);
   if (journey !== null) return `${title}: ${journey}`;
   if (QUEUED.has(operation.name)) return `${title}: queued. It is not done yet.`;
-  const facts = [...recordParts(structured), factsOf(structured)].filter((part) => part !== "").join(", ");
+  const facts = [...recordParts(structured), factsOf(structured, operation)]
+    .filter((part) => part !== "")
+    .join(", ");
   const warned = Array.isArray(structured.warnings) && structured.warnings.length > 0;
   if (operation.effect === "read")
     return `${title}: ${facts || "see the answer's fields"}${warned ? "; read its warnings" : ""}.`;
@@ -78,7 +82,7 @@ function reach(checked: unknown): string {
 }
 
 function statsPart(stats: Structured): string {
-  const { audience, skipped } = stats;
+  const { audience, skipped, status } = stats;
   const accepted = Number(stats.sent) + Number(stats.delivered);
   const others = ["pending", "bounced", "failed", "unknown", "cancelled"].filter((name) => stats[name]);
   const rest = others.map((name) => `; ${name} ${stats[name]}`).join("");
@@ -86,6 +90,9 @@ function statsPart(stats: Structured): string {
   const test = testPart(stats.ab_test);
   if (isRecord(stats.calls))
     return `${states} ${callsPart(stats.calls)} Converted ${stats.converted}.${test}`;
+  if (audience === 0 && (status === "draft" || status === "scheduled")) {
+    return `the campaign is ${status}, and recipients are counted from its start on. preflight_campaign says whom it would reach now.`;
+  }
   const acts =
     stats.channel === "sms"
       ? "Converted"
@@ -132,6 +139,15 @@ function callsPart(calls: Structured): string {
   return `${counted(calls)}.${share}${price}${played}`;
 }
 
+/** The reasons are the gate's own words. */
+function eligibilityPart({ channel, allowed, reasons: against, defer }: Structured): string {
+  if (allowed !== true) return `not allowed by ${channel}: ${[against].flat().join(", ")}.`;
+  const later = isRecord(defer)
+    ? `, but not now: ${[defer.reasons].flat().join(", ")} until ${defer.retry_at}`
+    : "";
+  return `allowed by ${channel}${later}.`;
+}
+
 function checkedPart({ counts }: Structured): string {
   if (!isRecord(counts)) return "see the answer's fields.";
   const { checked, allowed, waiting, blocked, deferred } = counts;
@@ -142,7 +158,8 @@ function checkedPart({ counts }: Structured): string {
 const STATES: Readonly<Record<string, string>> = {
   queued: "the campaign is queued; campaign_stats counts its messages",
   sending: "the campaign is being sent; campaign_stats counts its messages",
-  scheduled: "the campaign is scheduled; nothing has been sent yet",
+  scheduled:
+    "the campaign is scheduled; nothing has been sent yet, and audience_count is filled at its start. preflight_campaign counts before",
 };
 
 function campaignPart({ id, status }: Structured, { effect }: Operation): string {
@@ -158,10 +175,12 @@ function recordParts(structured: Structured): string[] {
   });
 }
 
-function factsOf(structured: Structured): string {
+/** Of a written record only what it is: its other fields are those that the caller gave, and defaults. */
+function factsOf(structured: Structured, { crud, effect }: Operation): string {
+  const isWritten = crud !== undefined && effect !== "read";
   const facts = Object.entries(structured).flatMap(([name, value]) => {
     if (UNSAID.has(name)) return [];
-    const isPlain = typeof value === "number" || typeof value === "boolean";
+    const isPlain = !isWritten && (typeof value === "number" || typeof value === "boolean");
     return isPlain || (ENUMS.has(name) && typeof value === "string") ? [`${name} ${value}`] : [];
   });
   return facts.slice(0, MOST_FACTS).join(", ");

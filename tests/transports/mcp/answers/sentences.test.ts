@@ -148,3 +148,29 @@ test("the figures of a campaign tell its cost, and the end of its A/B test", () 
   expect(said({ ab_test: few })).toContain("no variant leads by open; not enough messages yet to say more.");
   expect(said({ cost: null, ab_test: null })).toMatch(/converted 0\.$/);
 });
+
+test("a campaign before its start says where its audience is counted", async () => {
+  const { tenant, call } = service;
+  const mail = { name: "Later", channel: "email", subject: "Hi", body_text: "Hello", audience: "all" };
+  const made = await ask("create_campaign", mail);
+  expect(made.texts[0]).toMatch(/^Create a campaign: done; channel email, status draft\.$/m);
+  const figures = await ask("campaign_stats", { campaignId: made.data.id });
+  expect(figures.texts[0]).toContain("the campaign is draft, and recipients are counted from its start on");
+  expect(figures.texts[0]).toContain("preflight_campaign");
+  const when = { campaign_id: made.data.id, segment_id: null, scheduled_at: "2099-01-01T10:00:00Z" };
+  const scheduled = await call("schedule_campaign", when, tenant.id);
+  expect(sentenceOf(CATALOG.operations.get("schedule_campaign")!, scheduled)).toContain(
+    "audience_count is filled at its start. preflight_campaign counts before.",
+  );
+});
+
+test("an answer on who may be contacted tells the reasons in its text", async () => {
+  const { tenant, call } = service;
+  await call("create_player", { player_id: "E1", email: "e1@players.test" }, tenant.id);
+  const one = await ask("explain_eligibility", { playerId: "E1", channel: "email" });
+  expect(one.texts[0]).toContain("not allowed by email: no_consent.");
+  const all = await ask("segment_reach", {
+    conditions: [{ field: "player_id", operator: "eq", value: "E1" }],
+  });
+  expect(all.texts[0]).toContain("It would reach 0 of 1 players; blocked: no_consent 1.");
+});
