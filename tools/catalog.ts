@@ -92,6 +92,7 @@ import listProperties from "./properties/list-properties.ts";
 import updateProperty from "./properties/update-property.ts";
 import { providers } from "./providers/domain.ts";
 import { push } from "./push/domain.ts";
+import addSegmentMembers from "./segment-lists/add-segment-members.ts";
 import refreshSegment from "./segments/refresh-segment.job.ts";
 import segmentMembers from "./segments/segment-members.table.ts";
 import segmentPreview from "./segments/segment-preview.ts";
@@ -163,7 +164,7 @@ export const CATALOG = catalog([
     name: "segments",
     title: "Segments",
     tables: [segmentMembers, segments],
-    tools: [segmentPreview],
+    tools: [addSegmentMembers, segmentPreview],
     jobs: [refreshSegment],
   },
   {

@@ -39,6 +39,13 @@ const PERMITTED: Record<Exclude<Access, "property" | "public">, string> = {
   user: "a signed-in user",
 };
 
+/** The scope and the role that a credential needs for the operation, in words. */
+export function requirementOf({ scope, access }: Operation): string {
+  const needed = `the scope ${scope}`;
+  if (access === "property" || access === "public") return needed;
+  return `${needed}, as ${PERMITTED[access].replace(/,$/, "")}`;
+}
+
 function scopeFault({ scope }: Pick<Operation, "scope">): Fault {
   const message = `lacks the scope ${scope}: use one that has it`;
   return new Fault("insufficient_scope", { details: [{ field: "credential", message }] });

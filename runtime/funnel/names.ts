@@ -21,6 +21,9 @@ export interface Resolved {
   said: string[];
 }
 
+/** Sentences on names. A call can name thousands of players. */
+const MOST_SAID = 10;
+
 /**
  * Puts ids in the place of names, where the input names a record in another way: a player by the operator's own
  * number, others by a name that one record has. Throws `not_found`, and `conflict` where several have the name.
@@ -60,7 +63,9 @@ export async function resolveNames(
     return found;
   };
   const resolved = (await walk(input, [operation.input], "")) as Record<string, unknown>;
-  return { input: resolved, said };
+  const more = said.length - MOST_SAID;
+  const unsaid = more > 0 ? [`${more} more were found by their names.`] : [];
+  return { input: resolved, said: [...said.slice(0, MOST_SAID), ...unsaid] };
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>

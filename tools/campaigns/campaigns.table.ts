@@ -31,7 +31,7 @@ export default table({
   noun: "campaign",
   called: "name",
   description:
-    "A campaign is one message to an audience. Content can be edited in draft, scheduled and paused. send_campaign or schedule_campaign sends it. Lists leave out journeys' messages, unless filtered by journey_id.",
+    "A campaign is one message to an audience. Content can be edited in draft, scheduled and paused. send_campaign or schedule_campaign sends it. audience_count is 0 until then; preflight_campaign counts before. Lists leave out journeys' messages, unless filtered by journey_id.",
   softDelete: true,
   core: ["list", "create"],
   asks: ["create"],

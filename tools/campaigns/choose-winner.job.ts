@@ -4,7 +4,7 @@ import { NIL_UUID } from "#db/types.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { type JobContext, job } from "#runtime/operation/job.ts";
 import { update } from "#runtime/operation/rows.ts";
-import { type AbResult, type AbTest, METRICS } from "./campaign/ab-test.ts";
+import { type AbResult, type AbTest, METRICS, rated, type VariantCount } from "./campaign/ab-test.ts";
 import { eventFields, findCampaign, nullIfDeleted, orFail } from "./campaign/campaign.ts";
 import campaigns from "./campaigns.table.ts";
 import deliverCampaign from "./delivery/deliver-campaign.job.ts";
@@ -61,18 +61,14 @@ async function decide(context: Context, campaignId: string, test: AbTest): Promi
   return ab_result.winner_id;
 }
 
-interface VariantCount {
-  id: string;
-  sample: number;
-  count: number;
-}
+type Counted = Omit<VariantCount, "rate">;
 
 async function countVariants(
   { sql, property }: Tenant,
   campaignId: string,
   { variants, metric }: AbTest,
-): Promise<VariantCount[]> {
-  const rows = await sql<VariantCount[]>`
+): Promise<Counted[]> {
+  const rows = await sql<Counted[]>`
     select variant_id as id, count(*)::int as sample, count(${identifier(METRICS[metric])})::int as count
     from campaign_sends
     where property_id = ${property.id} and campaign_id = ${campaignId} and variant_id is not null
@@ -82,17 +78,16 @@ async function countVariants(
 }
 
 /** The variant with the highest rate; the fallback at a tie, or when a variant had too few recipients. */
-export function winnerOf(test: AbTest, counted: readonly VariantCount[]): Omit<AbResult, "decided_at"> {
+export function winnerOf(test: AbTest, counted: readonly Counted[]): Omit<AbResult, "decided_at"> {
   const { variants, fallback_variant_id, metric, min_sample } = test;
   const fallback = fallback_variant_id ?? variants[0]!.id;
-  const figures = counted.map((one) => ({ ...one, rate: one.sample === 0 ? null : one.count / one.sample }));
+  const figures = counted.map(rated);
   const ended = (reason: AbResult["reason"], winner_id: string) => {
     return { winner_id, reason, metric, variants: figures };
   };
   if (counted.some(({ sample }) => sample < min_sample)) return ended("too_few", fallback);
   // In whole numbers: rounded quotients could hide a tie.
-  const ahead = (one: VariantCount, other: VariantCount) =>
-    one.count * other.sample - other.count * one.sample;
+  const ahead = (one: Counted, other: Counted) => one.count * other.sample - other.count * one.sample;
   const best = counted.filter((one) => counted.every((other) => ahead(one, other) >= 0));
   return best.length === 1 ? ended("best", best[0]!.id) : ended("tie", fallback);
 }

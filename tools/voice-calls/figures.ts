@@ -25,6 +25,7 @@ const CallFigures = z.object({
   ),
   seconds: count.describe("Of all answered calls"),
   minutes: count.describe("Of all answered calls, each begun minute"),
+  unpriced_minutes: count.describe("Of minutes: calls without a cost yet"),
   cost: z.number().nullable().describe("As far as vendors have told; null: nothing is known"),
   cost_currency: z.string().nullable().describe("null where calls have several"),
 });
@@ -32,7 +33,7 @@ const CallFigures = z.object({
 /** The calls of a campaign. Simulated calls are apart from real ones everywhere. */
 export const CallStats = z.object({
   ...CallFigures.shape,
-  simulated: CallFigures.omit({ cost: true, cost_currency: true }).describe(
+  simulated: CallFigures.omit({ unpriced_minutes: true, cost: true, cost_currency: true }).describe(
     "The simulator's: nobody was called",
   ),
   abandoned_share: z
@@ -68,6 +69,7 @@ const NONE: Omit<Counted, "simulated"> = {
   abandoned: 0,
   seconds: 0,
   minutes: 0,
+  unpriced_minutes: 0,
   cost: null,
   cost_currency: null,
 };
@@ -84,6 +86,8 @@ export function isAbandoned({ opt_out_within_seconds: within }: VoiceLaws): Frag
 function wasPickedUp(): Fragment {
   return fragment`(c.status = 'ended' and (c.answered_by = 'human' or c.outcome = 'barred'))`;
 }
+
+const BEGUN_MINUTES = fragment`greatest(1, ceil(seconds / 60.0))`;
 
 /** Counts the calls of a campaign. */
 export async function countCalls(context: Tenant, campaignId: string): Promise<CallStats> {
@@ -103,7 +107,8 @@ export async function countCalls(context: Tenant, campaignId: string): Promise<C
       count(*) filter (where outcome = 'opted_out')::int as opted_out,
       count(*) filter (where not simulated and ${isAbandoned(laws)})::int as abandoned,
       coalesce(sum(seconds) filter (where answered_by is not null), 0)::int as seconds,
-      coalesce(sum(greatest(1, ceil(seconds / 60.0))) filter (where answered_by is not null), 0)::int as minutes, sum(cost) as cost,
+      coalesce(sum(${BEGUN_MINUTES}) filter (where answered_by is not null), 0)::int as minutes,
+      coalesce(sum(${BEGUN_MINUTES}) filter (where answered_by is not null and cost is null), 0)::int as unpriced_minutes, sum(cost) as cost,
       case when count(distinct cost_currency) = 1 then min(cost_currency) end as cost_currency
     from voice_calls c
     where property_id = ${property.id} and campaign_id = ${campaignId}
@@ -115,7 +120,7 @@ export async function countCalls(context: Tenant, campaignId: string): Promise<C
     };
     return found;
   };
-  const { cost: _cost, cost_currency: _currency, ...simulated } = figures(true);
+  const { unpriced_minutes: _, cost: _cost, cost_currency: _currency, ...simulated } = figures(true);
   return { ...figures(false), simulated, abandoned_share: await abandonedShare(context, campaignId) };
 }
 

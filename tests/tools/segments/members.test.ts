@@ -49,3 +49,83 @@ test("a player who is not there, or in the list already, is named", async () => 
   expect(stranger.body.error).toMatch(/^player_id: no player 0190/);
   expect((await service.get(`/api/segment_members?segment_id.eq=${list.id}`)).body).toHaveLength(1);
 });
+
+test("many players come onto a list by one call: by ids, by the operator's numbers, or by rules", async () => {
+  const { body: list } = await service.post("/api/segments", { name: "Many", type: "static" });
+  await service.post("/api/players", { player_id: "m-low", adt: 1 });
+  const add = (who: object) =>
+    service.post("/api/functions/add-segment-members", {
+      ...{ segmentId: list.id, propertyId: service.tenant.id, ...who },
+    });
+  const counts = async (who: object) => {
+    const { status, body } = await add(who);
+    return [status, body.added, body.already_members];
+  };
+  expect(await counts({ playerNumbers: ["m-10", "m-20", "m-10"] })).toEqual([200, 2, 0]);
+  expect(await counts({ playerIds: [ids[1], ids[1]!.toUpperCase()] })).toEqual([200, 0, 1]);
+  const rules = [{ field: "adt", operator: "gte", value: 20 }];
+  expect(await counts({ conditions: rules, dry_run: true })).toEqual([200, 1, 1]);
+  expect(await counts({ conditions: rules })).toEqual([200, 1, 1]);
+  const { body: members } = await service.get(`/api/segment_members?segment_id.eq=${list.id}&order=added_at`);
+  expect(members.map((row: { player_id: string }) => row.player_id).toSorted()).toEqual(ids.toSorted());
+  const stranger = await refused(404, "not_found", add({ playerNumbers: ["m-low", "nobody", "no one"] }));
+  expect(stranger.body.error).toBe(
+    'playerNumbers: this property has no player "nobody", "no one". Nobody was added',
+  );
+  await refused(400, "invalid", add({}));
+  await refused(400, "invalid", add({ playerIds: ids, playerNumbers: ["m-10"] }));
+  await refused(409, "conflict", add({ segmentId: segment, playerIds: ids }));
+  const rival = await service.newTenant();
+  const theirs = { segmentId: list.id, propertyId: rival.id, playerIds: ids };
+  await refused(
+    404,
+    "not_found",
+    service.post("/api/functions/add-segment-members", theirs, { "X-Api-Key": rival.key }),
+  );
+  const { body: own } = await service.post(
+    "/api/segments",
+    { name: "Theirs", type: "static" },
+    { "X-Api-Key": rival.key },
+  );
+  const stolen = { ...theirs, segmentId: own.id, playerNumbers: ["m-10"], playerIds: undefined };
+  await refused(
+    404,
+    "not_found",
+    service.post("/api/functions/add-segment-members", stolen, { "X-Api-Key": rival.key }),
+  );
+});
+
+test("an agent is asked before many players come onto the list of a campaign that was approved without them", async () => {
+  const { body: list } = await service.post("/api/segments", { name: "Approved list", type: "static" });
+  const { id: property } = service.tenant;
+  const mail = {
+    name: "To the list",
+    channel: "email",
+    subject: "Hi",
+    body_text: "Hello",
+    segment_id: list.id,
+  };
+  const { body: campaign } = await service.post("/api/campaigns", mail);
+  const when = { campaign_id: campaign.id, segment_id: list.id, scheduled_at: "2099-01-01T10:00:00Z" };
+  await service.call("schedule_campaign", when, property);
+  const ask = async (more: object = {}) => {
+    const params = {
+      name: "call_tool",
+      arguments: {
+        name: "add_segment_members",
+        arguments: { segmentId: list.id, playerNumbers: ["m-10", "m-20"], ...more },
+      },
+    };
+    const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params };
+    const { body } = await service.post("/api/mcp", message, {
+      Accept: "application/json, text/event-stream",
+      "MCP-Protocol-Version": "2025-11-25",
+    });
+    return body.result;
+  };
+  const asked = await ask();
+  expect(asked.content[0].text).toContain('This changes the list "Approved list"');
+  expect((await service.get(`/api/segment_members?segment_id.eq=${list.id}`)).body).toEqual([]);
+  const done = await ask({ confirm_token: asked.structuredContent.confirm_token });
+  expect(done.structuredContent).toMatchObject({ success: true, added: 2, already_members: 0 });
+});

@@ -160,3 +160,12 @@ test("a name is taken also where the field's name does not say whose it is", asy
   const added = await tool("add_prize_codes", { poolId: "Steaks", codes: ["STEAK-1"] });
   expect(added.isError, added.text).toBe(false);
 });
+
+test("of many names the first ten are told, and the others counted", async () => {
+  const numbers = Array.from({ length: 14 }, (_, index) => `H3${index}`);
+  for (const player_id of numbers) await service.post("/api/players", { player_id });
+  const { text, data } = await tool("compliance_check", { channel: "email", playerIds: numbers });
+  expect(data.counts.checked).toBe(14);
+  expect(text.match(/the player "H3/g)).toHaveLength(10);
+  expect(text).toContain("4 more were found by their names.");
+});

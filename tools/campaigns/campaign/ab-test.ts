@@ -10,7 +10,7 @@ export const METRICS = {
   redeem: "redeemed_at",
 } as const;
 type Metric = keyof typeof METRICS;
-const METRIC_NAMES = Object.keys(METRICS) as [Metric, ...Metric[]];
+export const METRIC_NAMES = Object.keys(METRICS) as [Metric, ...Metric[]];
 
 const Variant = z.strictObject({
   id: z
@@ -53,6 +53,19 @@ export const AbTest = z
   });
 export type AbTest = z.output<typeof AbTest>;
 
+/** The figures of one variant in a test. */
+export const VariantCount = z.object({
+  id: z.string(),
+  sample: z.int().describe("Recipients sent and delivered to"),
+  count: z.int().describe("Of these, recipients who reached the metric; opens and clicks by people alone"),
+  rate: z.number().nullable(),
+});
+export type VariantCount = z.output<typeof VariantCount>;
+
+export function rated(one: Omit<VariantCount, "rate">): VariantCount {
+  return { ...one, rate: one.sample === 0 ? null : one.count / one.sample };
+}
+
 /** The end of a test, with its numbers. */
 export const AbResult = z.object({
   winner_id: z.string(),
@@ -61,16 +74,7 @@ export const AbResult = z.object({
     .describe("best: the highest rate. tie, too_few (a variant under min_sample): the fallback"),
   metric: z.enum(METRIC_NAMES),
   decided_at: timestamp(),
-  variants: z.array(
-    z.object({
-      id: z.string(),
-      sample: z.int().describe("Recipients sent and delivered to"),
-      count: z
-        .int()
-        .describe("Of these, recipients who reached the metric; opens and clicks by people alone"),
-      rate: z.number().nullable(),
-    }),
-  ),
+  variants: z.array(VariantCount),
 });
 export type AbResult = z.output<typeof AbResult>;
 

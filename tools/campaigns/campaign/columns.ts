@@ -173,9 +173,16 @@ export const columns = {
     z.record(z.string(), z.unknown()).describe("The last count of campaign_stats; {} before the first"),
     { omitFromEvents: true },
   ),
-  audience_count: readable(z.int().describe("Recipients planned so far, the skipped included"), {
-    concise: true,
-  }),
+  audience_count: readable(
+    z
+      .int()
+      .describe(
+        "Recipients planned so far, the skipped included: 0 until the campaign starts, and its job plan_campaign fills it. preflight_campaign counts before",
+      ),
+    {
+      concise: true,
+    },
+  ),
   version: readable(z.int(), { concise: true }),
   started_at: readable(timestamp().nullable(), { concise: true }),
   finished_at: readable(timestamp().nullable(), { concise: true }),

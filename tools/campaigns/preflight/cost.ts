@@ -3,6 +3,7 @@ import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
+import { COSTS_NOTHING, PRICED_UNITS, priceUnit, roundedCost } from "#tools/providers/prices.ts";
 import type { RenderedMessage } from "./readiness.ts";
 import { type Sample, sampleOf } from "./sample.ts";
 
@@ -10,7 +11,7 @@ export const Cost = z.object({
   amount: z.number().nullable().describe("null: unknown"),
   currency: z.string().nullable().describe("null if sending is free or the price is unknown"),
   channel: z.string(),
-  unit: z.enum(["message", "segment", "minute"]).describe("The unit that has a price"),
+  unit: z.enum(PRICED_UNITS).describe("The unit that has a price"),
   units: z.int().nullable().describe("null: not all could be counted"),
   unit_price: z.number().nullable().describe("Of the provider that is tried first; null: unknown"),
 });
@@ -23,12 +24,6 @@ export interface Volume {
   minutes: number | null;
 }
 
-/** The unit of a channel's prices. */
-const UNITS: Partial<Record<SendingChannel, Cost["unit"]>> = { sms: "segment", voice: "minute" };
-
-// A text costs fractions of a cent.
-const PLACES = 10_000;
-
 /** The cost of sending by the provider that is tried first, if its price is known. Null: nothing is sent. */
 export async function estimatedCost(
   context: Context,
@@ -38,11 +33,11 @@ export async function estimatedCost(
   const channel = sendingChannel(campaign);
   const { providers, problems } = await ownProviders(context, channel, campaign.provider_id);
   const first = providers[0] ?? (problems.length > 0 ? null : configured(context, channel));
-  const unit = UNITS[channel] ?? "message";
+  const unit = priceUnit(channel);
   const counted = { message: messages, segment: segments, minute: minutes }[unit];
   const units = messages === null ? null : messages === 0 ? 0 : counted;
   const price = first?.unit_price ?? null;
-  const amount = price === null || units === null ? null : rounded(units * price);
+  const amount = price === null || units === null ? null : roundedCost(units * price);
   const currency = price === null ? null : (first?.price_currency ?? null);
   return {
     cost: { amount, currency, channel: campaign.channel, unit, units, unit_price: price },
@@ -53,11 +48,7 @@ export async function estimatedCost(
 /** The operator's own provider. The mailbox and the simulator cost nothing. */
 function configured({ config }: Context, channel: SendingChannel) {
   const { name } = configuredProvider(config, channel);
-  return { name, unit_price: name === "mailbox" || name === "simulator" ? 0 : null, price_currency: null };
-}
-
-function rounded(amount: number): number {
-  return Math.round(amount * PLACES) / PLACES;
+  return { name, unit_price: COSTS_NOTHING.has(name) ? 0 : null, price_currency: null };
 }
 
 function unknownPrice(name: string, unit: Cost["unit"]): string {

@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { CallStats } from "#tools/voice-calls/figures.ts";
+import { AbComparison } from "./compare-variants.ts";
+import { CostSoFar } from "./cost.ts";
 import { Holdout } from "./holdout.ts";
 import { InboxStats } from "./inbox.ts";
 
@@ -91,6 +93,8 @@ export const CampaignStats = z.object({
   holdout: Holdout.nullable(),
   calls: CallStats.nullable().describe("Of a voice campaign; null of others"),
   inbox: InboxStats.nullable().describe("Of a campaign into the inbox; null of others"),
+  cost: CostSoFar.nullable(),
+  ab_test: AbComparison.nullable(),
   by_variant: z
     .record(z.string(), VariantStats)
     .describe("By the id of the variant, in a campaign with ab_test: recipients that have one"),

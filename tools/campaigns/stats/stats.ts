@@ -1,10 +1,13 @@
 import type { z } from "zod";
 import { identifier, join, sql } from "#db/sql.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
+import type { AbTest } from "#tools/campaigns/campaign/ab-test.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import { UNCONFIRMED } from "#tools/compliance/frequency.ts";
 import { countCalls } from "#tools/voice-calls/figures.ts";
 import type { CampaignStats, NoConsent, VariantStats } from "./answer.ts";
+import { compareVariants } from "./compare-variants.ts";
+import { type Accepted, costSoFar } from "./cost.ts";
 import { compareHoldout } from "./holdout.ts";
 import { countMessages } from "./inbox.ts";
 import { countLinks } from "./links.ts";
@@ -62,7 +65,7 @@ const COUNTED = join(
   Object.entries(FIGURES).map(([name, figure]) => sql`${figure}::int as ${identifier(name)}`),
 );
 
-interface SendGroup extends Record<Figure, number> {
+interface SendGroup extends Record<Figure, number>, Accepted {
   status: string;
   skip_reasons: string[];
   variant_id: string | null;
@@ -75,16 +78,20 @@ type State = (typeof STATES)[number];
 /** Counts the campaign's recipients in one pass over its sends. */
 export async function countSends(
   context: Tenant,
-  campaign: Pick<Campaign, "id" | "status" | "goal" | "holdout_percent" | "channel">,
+  campaign: Pick<
+    Campaign,
+    "id" | "status" | "goal" | "holdout_percent" | "channel" | "ab_test" | "ab_result"
+  >,
   period: Period = {},
 ): Promise<CampaignStats> {
   const { sql, property } = context;
   const [groups, by_link] = await Promise.all([
     sql<SendGroup[]>`
-      select status, skip_reasons, variant_id, count(*)::int as count, ${COUNTED}
+      select status, skip_reasons, variant_id, provider, provider_id, count(*)::int as count, ${COUNTED},
+        count(sent_at)::int as accepted, coalesce(sum(segments) filter (where sent_at is not null), 0)::int as segments
       from campaign_sends s
       where property_id = ${property.id} and campaign_id = ${campaign.id} ${within(sql, period)}
-      group by status, skip_reasons, variant_id`,
+      group by status, skip_reasons, variant_id, provider, provider_id`,
     countLinks(context, campaign.id, period),
   ]);
   const summed = Object.fromEntries(
@@ -95,14 +102,20 @@ export async function countSends(
     campaign.holdout_percent > 0
       ? await compareHoldout(context, campaign, within(sql, period))
       : NOT_COMPARED;
+  const channel = sendingChannel(campaign);
+  const calls = channel === "voice" ? await countCalls(context, campaign.id) : null;
   return {
     ...statesOf(groups, campaign.status),
     skipped,
     no_consent: skipped.no_consent ? await withoutConsent(context, campaign.id, period) : NOBODY,
     ...(summed as Record<Figure, number>),
     ...compared,
-    calls: campaign.channel === "voice" ? await countCalls(context, campaign.id) : null,
-    inbox: sendingChannel(campaign) === "inbox" ? await countMessages(context, campaign.id) : null,
+    calls,
+    inbox: channel === "inbox" ? await countMessages(context, campaign.id) : null,
+    cost: await costSoFar(context, channel, { groups, calls }),
+    ab_test: compareVariants(campaign, (id, metric) =>
+      reachedOf(ofVariant(groups, id), METRIC_FIGURES[metric]),
+    ),
     by_variant: byVariant(groups, campaign.status),
     by_link,
   };
@@ -137,9 +150,9 @@ export async function keptStats(
   { sql, property }: Tenant,
   id: string,
 ): Promise<(CampaignStats & { as_of: string }) | null> {
-  // An older version did not count by variant, the causes of missing consent, redemptions, the holdout, calls or the inbox.
+  // An older version did not count all of these.
   const [row] = await sql<{ stats: CampaignStats; as_of: string }[]>`
-    select '{"by_variant": {}, "no_consent": null, "redeemed": 0, "theo_uplift": null, "holdout": null, "calls": null, "inbox": null}'::jsonb || stats as stats, to_json(stats_at) #>> '{}' as as_of from campaigns
+    select '{"by_variant": {}, "no_consent": null, "redeemed": 0, "theo_uplift": null, "holdout": null, "calls": null, "inbox": null, "cost": null, "ab_test": null}'::jsonb || stats as stats, to_json(stats_at) #>> '{}' as as_of from campaigns
     where property_id = ${property.id} and id = ${id} and audience_count > ${COUNTED_ANEW}
       and stats_at is not null`;
   return row ? { as_of: row.as_of, ...row.stats } : null;
@@ -185,22 +198,39 @@ const RATES = {
   unsubscribe_rate: "unsubscribed",
 } as const satisfies Record<string, Figure>;
 
+const METRIC_FIGURES = {
+  open: "opens_human",
+  click: "clicks_human",
+  conversion: "converted",
+  redeem: "redeemed",
+} as const satisfies Record<AbTest["metric"], Figure>;
+
+const ofVariant = (groups: SendGroup[], id: string) => groups.filter(({ variant_id }) => variant_id === id);
+
+/** The recipients sent and delivered to, and those of them who reached a figure. */
+function reachedOf(groups: SendGroup[], figure: Figure): { sample: number; count: number } {
+  const reached = groups.filter(({ status }) => status === "sent" || status === "delivered");
+  return { sample: sumOf(reached, "count"), count: sumOf(reached, figure) };
+}
+
 function byVariant(groups: SendGroup[], campaignStatus: string): CampaignStats["by_variant"] {
   const ids = new Set(groups.flatMap(({ variant_id }) => variant_id ?? []));
-  const ofVariant = (id: string) => groups.filter(({ variant_id }) => variant_id === id);
-  return Object.fromEntries(Array.from(ids, (id) => [id, variantOf(ofVariant(id), campaignStatus)]));
+  return Object.fromEntries(Array.from(ids, (id) => [id, variantOf(ofVariant(groups, id), campaignStatus)]));
 }
 
 function variantOf(groups: SendGroup[], campaignStatus: string): z.output<typeof VariantStats> {
   const { deferred: _, ...states } = statesOf(groups, campaignStatus);
-  const sum = (figure: Figure | "count", among = groups) => sumOf(among, figure);
-  const inStatus = (...statuses: string[]) => groups.filter(({ status }) => statuses.includes(status));
-  const reached = inStatus("sent", "delivered");
-  const rateOf = (figure: Figure) =>
-    reached.length === 0 ? null : sum(figure, reached) / sum("count", reached);
+  const sum = (figure: Figure) => sumOf(groups, figure);
+  const rateOf = (figure: Figure) => {
+    const { sample, count } = reachedOf(groups, figure);
+    return sample === 0 ? null : count / sample;
+  };
   return {
     ...states,
-    skipped: sum("count", inStatus("skipped")),
+    skipped: sumOf(
+      groups.filter(({ status }) => status === "skipped"),
+      "count",
+    ),
     opens_unique: sum("opens_unique"),
     opens_human: sum("opens_human"),
     clicks_unique: sum("clicks_unique"),

@@ -20,6 +20,15 @@ const FILE_TAGS = ["include", "render", "layout", "block"];
 // These filters parse and run an expression for each item, and never check the time limit.
 const EXPRESSION_FILTERS = /_exp$/;
 
+// A tag has TAG_CHARACTERS at most: without that bound open tags would be searched to the end, again and again.
+/** An address, from its scheme or one of our links on, with the Liquid in it. */
+const ADDRESS =
+  /(?:https?:\/\/|(?=\{\{-?\s{0,9}(?:unsubscribe|preferences|inbox|game)_url\b))(?:\{\{.{0,1000}?\}\}|\{%.{0,1000}?%\}|[^\s"'<>{]|\{(?![{%]))*/gs;
+const PARTS_OF_ADDRESS = /\{\{(.{0,1000}?)(-?\}\})|\{%.{0,1000}?%\}|[^{]+|\{/gs;
+/** Filters that encode the value already, or mean it as it is. */
+const ENCODING = /\|\s*(?:url_encode|cgi_escape|uri_escape|base64_url_safe_encode|raw)\b/;
+const IN_QUERY = "in_query";
+
 /** The columns of a player that templates may use. */
 export const PLAYER_FIELDS = [
   "player_id",
@@ -111,7 +120,7 @@ function parsed(kind: Engine, source: string): Parsed {
   const key = `${kind} ${source}`;
   const known = PARSED.get(key);
   if (known) return known;
-  const template = ENGINES[kind].parse(source);
+  const template = ENGINES[kind].parse(withEncodedValues(source));
   const found = { template, variables: namesIn(ENGINES[kind], template) };
   PARSED.set(key, found);
   return found;
@@ -134,6 +143,21 @@ export function checkSyntax(record: Record<string, unknown>): string[] {
     return typeof source === "string" ? parseField(field, source, engine).variables : [];
   });
   return [...new Set(names)].sort();
+}
+
+/** The source with each printed value of an address's query percent-encoded: `&` in a name would begin another field. */
+function withEncodedValues(source: string): string {
+  return source.replace(ADDRESS, (address) => {
+    let isValue = false;
+    return address.replace(PARTS_OF_ADDRESS, (part, printed: string | undefined, end: string) => {
+      if (printed !== undefined) {
+        return isValue && !ENCODING.test(printed) ? `{{${printed} | ${IN_QUERY} ${end}` : part;
+      }
+      const last = /^\{%/.test(part) ? undefined : /[?&#=](?=[^?&#=]*$)/.exec(part)?.[0];
+      isValue = last === undefined ? isValue : last === "=";
+      return part;
+    });
+  });
 }
 
 function checkTags(field: string, source: string): void {
@@ -162,6 +186,7 @@ function engine(kind: Engine): Liquid {
     memoryLimit: RENDER_SIZE,
     outputEscape: kind === "html" ? (value) => escapeHtml(printed(value)) : printed,
   });
+  liquid.registerFilter(IN_QUERY, (value: unknown) => encodeURIComponent(printed(value).toWellFormed()));
   for (const tag of FILE_TAGS) delete liquid.tags[tag];
   for (const name of Object.keys(liquid.filters)) {
     if (EXPRESSION_FILTERS.test(name)) liquid.unregisterFilter(name);

@@ -29,13 +29,17 @@ export function sentenceOf(operation: Operation, structured: Structured): string
   if (typeof structured.status_url === "string") return `${title}: ${jobPart(structured, operation)}`;
   if (operation.name === "preflight_campaign") return `${title}:${reach(structured)}`;
   if (operation.name === "campaign_stats") return `${title}: ${statsPart(structured)}`;
+  if (operation.name === "explain_eligibility") return `${title}: ${eligibilityPart(structured)}`;
+  if (operation.name === "segment_reach") return `${title}:${reach(structured)}`;
   if (operation.name === "compliance_check") return `${title}: ${checkedPart(structured)}`;
   if (isRecord(structured.campaign) && "status" in structured.campaign)
     return `${title}: ${campaignPart(structured.campaign, operation)}`;
   const journey = journeyPart(operation, structured);
   if (journey !== null) return `${title}: ${journey}`;
   if (QUEUED.has(operation.name)) return `${title}: queued. It is not done yet.`;
-  const facts = [...recordParts(structured), factsOf(structured)].filter((part) => part !== "").join(", ");
+  const facts = [...recordParts(structured), factsOf(structured, operation)]
+    .filter((part) => part !== "")
+    .join(", ");
   const warned = Array.isArray(structured.warnings) && structured.warnings.length > 0;
   if (operation.effect === "read")
     return `${title}: ${facts || "see the answer's fields"}${warned ? "; read its warnings" : ""}.`;
@@ -79,14 +83,47 @@ function reach(checked: unknown): string {
 }
 
 function statsPart(stats: Structured): string {
-  const { audience, skipped } = stats;
+  const { audience, skipped, status } = stats;
   const accepted = Number(stats.sent) + Number(stats.delivered);
   const others = ["pending", "bounced", "failed", "unknown", "cancelled"].filter((name) => stats[name]);
   const rest = others.map((name) => `; ${name} ${stats[name]}`).join("");
   const states = `sent ${accepted} of ${audience}${reasons("; skipped", skipped)}${rest}.`;
-  if (isRecord(stats.calls)) return `${states} ${callsPart(stats.calls)} Converted ${stats.converted}.`;
-  if (stats.channel === "sms") return `${states} Converted ${stats.converted}.`;
-  return `${states} Opened by ${stats.opens_human}, clicked by ${stats.clicks_human}, converted ${stats.converted}.`;
+  const test = testPart(stats.ab_test);
+  if (isRecord(stats.calls))
+    return `${states} ${callsPart(stats.calls)} Converted ${stats.converted}.${test}`;
+  if (audience === 0 && (status === "draft" || status === "scheduled")) {
+    return `the campaign is ${status}, and recipients are counted from its start on. preflight_campaign says whom it would reach now.`;
+  }
+  const acts =
+    stats.channel === "sms"
+      ? "Converted"
+      : `Opened by ${stats.opens_human}, clicked by ${stats.clicks_human}, converted`;
+  return `${states} ${acts} ${stats.converted}.${costPart(stats.cost)}${test}`;
+}
+
+function costPart(cost: unknown): string {
+  if (!isRecord(cost) || cost.currency === null) return "";
+  const { amount, currency, unit, units, unpriced_units } = cost;
+  const without = unpriced_units === 0 ? "" : `, without ${unpriced_units} whose price is not known`;
+  return ` Cost so far: ${amount} ${currency} for ${units} ${unit}s${without}.`;
+}
+
+const VERDICTS: Readonly<Record<string, string>> = {
+  significant: "significant at 95 %",
+  not_significant: "not significant at 95 %",
+  not_enough_messages: "not enough messages yet to say more",
+};
+
+/** The ids of variants have a closed form, so they can stand in a sentence. */
+function testPart(test: unknown): string {
+  if (!isRecord(test)) return "";
+  const { metric, leader_id, runner_up_id, lead, p_value, verdict, winner_id } = test;
+  const said = `${VERDICTS[String(verdict)]}${p_value === null ? "" : ` (p ${Number(p_value).toFixed(3)})`}`;
+  const led =
+    leader_id === null
+      ? `no variant leads by ${metric}; ${said}`
+      : `${leader_id} leads ${runner_up_id} by ${(Number(lead) * 100).toFixed(1)} percentage points of ${metric}s, ${said}`;
+  return ` A/B test: ${led}.${winner_id === null ? "" : ` The rest got ${winner_id}.`}`;
 }
 
 function callsPart(calls: Structured): string {
@@ -103,6 +140,15 @@ function callsPart(calls: Structured): string {
   return `${figures(calls)}.${share}${price}${played}`;
 }
 
+/** The reasons are the gate's own words. */
+function eligibilityPart({ channel, allowed, reasons: against, defer }: Structured): string {
+  if (allowed !== true) return `not allowed by ${channel}: ${[against].flat().join(", ")}.`;
+  const later = isRecord(defer)
+    ? `, but not now: ${[defer.reasons].flat().join(", ")} until ${defer.retry_at}`
+    : "";
+  return `allowed by ${channel}${later}.`;
+}
+
 function checkedPart({ counts }: Structured): string {
   if (!isRecord(counts)) return "see the answer's fields.";
   const { checked, allowed, waiting, blocked, deferred } = counts;
@@ -113,7 +159,8 @@ function checkedPart({ counts }: Structured): string {
 const STATES: Readonly<Record<string, string>> = {
   queued: "the campaign is queued; campaign_stats counts its messages",
   sending: "the campaign is being sent; campaign_stats counts its messages",
-  scheduled: "the campaign is scheduled; nothing has been sent yet",
+  scheduled:
+    "the campaign is scheduled; nothing has been sent yet, and audience_count is filled at its start. preflight_campaign counts before",
 };
 
 function campaignPart({ id, status }: Structured, { effect }: Operation): string {
@@ -129,10 +176,12 @@ function recordParts(structured: Structured): string[] {
   });
 }
 
-function factsOf(structured: Structured): string {
+/** Of a written record only what it is: its other fields are those that the caller gave, and defaults. */
+function factsOf(structured: Structured, { crud, effect }: Operation): string {
+  const isWritten = crud !== undefined && effect !== "read";
   const facts = Object.entries(structured).flatMap(([name, value]) => {
     if (UNSAID.has(name)) return [];
-    const isPlain = typeof value === "number" || typeof value === "boolean";
+    const isPlain = !isWritten && (typeof value === "number" || typeof value === "boolean");
     return isPlain || (ENUMS.has(name) && typeof value === "string") ? [`${name} ${value}`] : [];
   });
   return facts.slice(0, MOST_FACTS).join(", ");

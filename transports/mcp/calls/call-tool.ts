@@ -14,7 +14,7 @@ import { invoke } from "#runtime/funnel/invoke.ts";
 import { namesIn } from "#runtime/funnel/names.ts";
 import type { Outcome, Service } from "#runtime/funnel/service.ts";
 import type { Call } from "#runtime/operation/context.ts";
-import { foldCasing, inputFault } from "#runtime/operation/input.ts";
+import { foldCasing } from "#runtime/operation/input.ts";
 import { mayAsk, type Operation, recordsAnswer } from "#runtime/operation/operation.ts";
 import { isList, withPaging } from "#runtime/operation/paging.ts";
 import type { Table } from "#runtime/operation/table.ts";
@@ -25,11 +25,11 @@ import { fittedResult, MOST_STRUCTURED, sizeOf } from "#transports/mcp/answers/f
 import { type Format, replayedRefusal, resultOf, type ToolResult } from "#transports/mcp/answers/results.ts";
 import { waitingResult } from "#transports/mcp/answers/waiting.ts";
 import { hasColumns, withColumns } from "#transports/mcp/listing/columns.ts";
-import { notOffered } from "#transports/mcp/listing/not-offered.ts";
 import { FORMATS } from "#transports/mcp/listing/schemas.ts";
-import { CallInput, callFault, type OfferedTool, SearchInput } from "#transports/mcp/listing/tools.ts";
+import { CallInput, callFault, type OfferedTool } from "#transports/mcp/listing/tools.ts";
 import type { Machine, Surface } from "#transports/mcp/listing/visible-tools.ts";
 import { doConfirmed, withToken } from "./confirm.ts";
+import { searchTools } from "./search-tools.ts";
 
 /** The most bytes of a file that are read. */
 const MOST_FILE = MOST_STRUCTURED * 1.4;
@@ -59,7 +59,7 @@ export async function callTool(
 ): Promise<ToolResult> {
   if (toolCall.flaw) return errorResult(failureOf(toolCall.flaw), call.requestId, surface);
   if (surface.searchable && toolCall.name === "search_tools")
-    return searchTools(surface, call, toolCall.input);
+    return searchTools(machine, surface, call, toolCall.input);
   if (surface.searchable && toolCall.name === "call_tool") {
     const parsed = CallInput.safeParse(toolCall.input);
     if (!parsed.success)
@@ -83,43 +83,7 @@ function unknownTool(surface: Surface, name: string): ProtocolError {
 function nearTools(surface: Surface, name: string): string[] {
   const near = nearest(name, surface.reach.keys());
   if (near.length > 0) return near;
-  return surface
-    .index()
-    .search(name, 3)
-    .map(({ operation }) => operation.name);
-}
-
-function searchTools(surface: Surface, call: Call, input: unknown): CallToolResult {
-  const parsed = SearchInput.safeParse(input);
-  if (!parsed.success) return errorResult(failureOf(inputFault(parsed.error)), call.requestId, surface);
-  const { query, limit, include_schema } = parsed.data;
-  const missing = notOffered(query);
-  const found = surface.index().search(query, limit);
-  const names = found.map(({ operation }) => operation.name);
-  return {
-    structuredContent: {
-      ...(missing && { not_offered: missing }),
-      tools: found.map(({ text, toolset }) => ({
-        name: text.name,
-        title: text.title,
-        description: text.description,
-        toolset,
-        hints: text.annotations,
-        ...(include_schema && { input_schema: text.inputSchema }),
-      })),
-    },
-    content: [
-      {
-        type: "text",
-        text: [
-          ...(missing ? [missing] : []),
-          names.length > 0
-            ? `${missing ? "Nearest" : "Found"}: ${names.join(", ")}. Run one with call_tool.`
-            : "No tool fits. Use other words.",
-        ].join(" "),
-      },
-    ],
-  };
+  return surface.search(name, 3).found.map(({ operation }) => operation.name);
 }
 
 async function runNamed(

@@ -74,7 +74,7 @@ const ASKED: Readonly<Record<string, string>> = {
     "email address of a guest, phone number of a guest, what is known about, tier of a guest, birthday of, look up one customer, guest profile, details of a member",
   create_player: "new guest, sign up, enroll a member",
   update_player:
-    "a guest moved, new address, edit a guest, correct a name, change an email address or phone number, set tier",
+    "a guest moved, new address, edit a guest, correct a name, change an email address or phone number, set tier, add or remove a tag of a player",
   delete_player: "remove a guest, hide a player",
   restore_player:
     "undo a deletion, deleted by mistake, recover a removed or deleted guest, bring back a player",
@@ -129,6 +129,8 @@ const ASKED: Readonly<Record<string, string>> = {
     "who is in the group, see who is in an audience, show the people of, people in a segment, who is in, members, players of a segment",
   segment_reach:
     "how many could we email, how many can be reached by text, reachable, size by channel, contactable",
+  add_segment_members:
+    "add many players to a static list, put hundreds of people on a list, fill a static segment, add 200 players to a list, turn a filter into a list",
   create_segment_member: "put a player into a segment, add to a static list, add a guest to a group",
   delete_segment_member: "take a player out of a segment, remove from a static list",
   delete_segment: "delete an audience, remove a group, delete a list",
@@ -158,7 +160,7 @@ const ASKED: Readonly<Record<string, string>> = {
     "check before sending, preview the email, who would get it, cost, is it ready, dry run of a campaign, how will it look, problems",
   send_test_message: "send me a test, proof copy, try it on myself, preview in my inbox",
   campaign_stats:
-    "calls answered, last night's numbers of the campaign, unsubscribes of the campaign, lift of the hold out group, numbers, figures, how did it go, how well did it work, outcome, who opened, who clicked, effect, success, results, performance, report, delivery figures, opens, clicks, open rate, conversion rate, unsubscribes, bounces of a campaign, lift, hold out, control group, why only half reached, who won the test, revenue",
+    "calls answered, last night's numbers of the campaign, unsubscribes of the campaign, lift of the hold out group, numbers, figures, how did it go, how well did it work, outcome, who opened, who clicked, effect, success, results, performance, report, delivery figures, opens, clicks, open rate, conversion rate, unsubscribes, bounces of a campaign, lift, hold out, control group, why only half reached, who won the test, is the A/B test significant, best subject line, which variant leads, what did the campaign cost, spent on a campaign, compare two campaigns, revenue",
   campaign_hours: "at which hour do people open and click, best time to send, by the hour, time of day",
   preview_campaign:
     "see the email as a guest sees it, how does the message look for one guest, show the text of a message, preview",
@@ -174,7 +176,7 @@ const ASKED: Readonly<Record<string, string>> = {
   list_campaign_sends:
     "did a guest get the message, somebody got it twice, received the same twice, mail is stuck, messages that wait, who got the campaign, what did a player receive, who was skipped and why, which emails bounced, status of each message, undelivered",
   create_template: "new design, layout, newsletter design, reusable content, MJML",
-  update_template: "edit a design, change a layout",
+  update_template: "edit a design, change a layout, rename a template",
   // Journeys
   create_journey: "automation, drip, workflow, flow, series of messages, onboarding",
   create_journey_from_recipe:
@@ -237,7 +239,7 @@ const ASKED: Readonly<Record<string, string>> = {
   show_push: "may a player get web push, browsers of a player",
   // Files and jobs
   create_import_job:
-    "add many members from a file, bulk, load a list, add new members from a file, put a spreadsheet in, import players, upload a CSV, load guests, bulk add, spreadsheet in, migrate from another system",
+    "add many members from a file, bulk update tier of players, change many players at once, bulk, load a list, add new members from a file, put a spreadsheet in, import players, upload a CSV, load guests, bulk add, spreadsheet in, migrate from another system",
   get_import_job: "is the import done, progress of an upload, status",
   list_import_errors: "why did rows fail, refused rows, bad rows, what is wrong with my file",
   export_import_errors: "spreadsheet of bad rows, download refused rows, file of errors",
@@ -268,8 +270,16 @@ const ASKED: Readonly<Record<string, string>> = {
   list_audit_logs:
     "who sent this campaign, who deleted this player, who changed this segment, who changed this, who deleted that player, who changed that, who made this, who created it, who edited, who approved, who paused, who exported, who changed this, who did it, who sent the campaign, who deleted, who was deleted, who was banned, who was erased, when was it paused, trail, history of changes, by which key",
   verify_ledger: "tampered with, manipulated, is the log intact, integrity, forged",
-  get_property: "company address, settings, legal name, time zone, our configuration, casino's details",
+  get_property:
+    "which tiers do we have, list of our tiers, company address, settings, legal name, time zone, our configuration, casino's details",
   get_property_theme: "change our logo, which logo, colours, logo, brand, look",
+  // Of people, and withheld from keys
+  update_property:
+    "change the postal address of the casino, legal name, time zone, sender address, property settings, tiers, approval limit, mask data for analysts, stop asking me to confirm",
+  approve_proposal: "approve a proposal, approve the campaign, sign off what waits for approval",
+  create_api_key: "make an API key, new API key, key for another program",
+  revoke_api_key: "withdraw an API key, leaked key",
+  invite_member: "invite a colleague, give a colleague access",
   list_templates: "designs, layouts, which templates",
   delete_campaign: "throw a draft away, remove a campaign",
   delete_template: "remove a design",

@@ -4,10 +4,8 @@ import { likelihoodOf, rarityAmong, requestOf, standsBack } from "./likelihood.t
 import { wordsOf } from "./query-words.ts";
 import { type OfferedTool, TOOL_NAME } from "./tools.ts";
 
-/** Ranks tools by the words of a request. */
-export interface Index {
-  search(query: string, limit: number): OfferedTool[];
-}
+/** Tools by the words of a request, the best first. */
+export type Ranking = (query: string) => OfferedTool[];
 
 // K limits how much repetitions of a word count. It is above the usual 1.2, so that a word in the name stays worth more
 // than one in the description.
@@ -22,8 +20,8 @@ const WEIGHTS = {
   fieldDescriptions: 0.1,
 };
 
-/** An index over the names, descriptions and arguments of the tools. */
-export function indexOf(tools: readonly OfferedTool[]): Index {
+/** Ranks the tools by an index over their names, descriptions and arguments. */
+export function rankingOf(tools: readonly OfferedTool[]): Ranking {
   const byName = new Map(tools.map((tool) => [tool.operation.name, tool]));
   const mini = new MiniSearch<OfferedTool>({
     idField: "id",
@@ -36,23 +34,20 @@ export function indexOf(tools: readonly OfferedTool[]): Index {
   });
   mini.addAll(tools);
   const rarity = rarityAmong(tools.map(({ operation }) => operation));
-  return {
-    search: (query, limit) => {
-      const request = requestOf(query);
-      const { weights } = request;
-      return mini
-        .search(query, { tokenize: () => [...weights.keys()], boostTerm: (word) => weights.get(word) ?? 0 })
-        .map(({ id, score }) => ({ tool: byName.get(id)!, score }))
-        .map(({ tool, score }) => ({ tool, score: score * likelihoodOf(tool.operation, request, rarity) }))
-        .sort(
-          (a, b) =>
-            Number(standsBack(a.tool.operation, request)) - Number(standsBack(b.tool.operation, request)) ||
-            b.score - a.score ||
-            (a.tool.operation.name < b.tool.operation.name ? -1 : 1),
-        )
-        .slice(0, limit)
-        .map(({ tool }) => tool);
-    },
+  return (query) => {
+    const request = requestOf(query);
+    const { weights } = request;
+    return mini
+      .search(query, { tokenize: () => [...weights.keys()], boostTerm: (word) => weights.get(word) ?? 0 })
+      .map(({ id, score }) => ({ tool: byName.get(id)!, score }))
+      .map(({ tool, score }) => ({ tool, score: score * likelihoodOf(tool.operation, request, rarity) }))
+      .sort(
+        (a, b) =>
+          Number(standsBack(a.tool.operation, request)) - Number(standsBack(b.tool.operation, request)) ||
+          b.score - a.score ||
+          (a.tool.operation.name < b.tool.operation.name ? -1 : 1),
+      )
+      .map(({ tool }) => tool);
   };
 }
 

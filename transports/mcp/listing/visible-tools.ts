@@ -6,7 +6,7 @@ import type { Operation } from "#runtime/operation/operation.ts";
 import { acts } from "#runtime/roles.ts";
 import { FIRST_TOOLS, terse } from "./first-tools.ts";
 import type { Options } from "./options.ts";
-import { type Index, indexOf } from "./search.ts";
+import { type Ranking, rankingOf } from "./search.ts";
 import { CALL_TOOL, type OfferedTool, offeredTool, SEARCH_TOOLS, type ToolText } from "./tools.ts";
 
 /** The parts that answer MCP requests, made once. */
@@ -26,8 +26,8 @@ export interface Surface {
   listedJson: string;
   /** Personal data is masked. */
   masked: boolean;
-  /** Built at the first search. */
-  index(): Index;
+  /** The first tools in reach for a request, and the withheld ones among the best of all. */
+  search(query: string, limit: number): { found: OfferedTool[]; withheld: OfferedTool[] };
 }
 
 export interface Surfaces {
@@ -40,10 +40,13 @@ const MOST_LISTED = 25;
 // 8,000 tokens of o200k, of which one holds 4.1 characters of these lists.
 const MOST_CHARACTERS = 32_000;
 const MOST_SURFACES = 256;
+/** A tool out of reach is named where it is among this many of the best. */
+const NAMED_WITHHELD = 3;
 
 /** The surfaces of a catalog. The first request describes every tool once, and each surface is built once. */
 export function surfaces(catalog: Catalog): Surfaces {
   let tools: OfferedTool[] | undefined;
+  let ranking: Ranking | undefined;
   const made = new Map<string, Surface>();
   return {
     of: (call, options) => {
@@ -52,9 +55,15 @@ export function surfaces(catalog: Catalog): Surfaces {
       let surface = made.get(key);
       if (!surface) {
         tools ??= describedTools(catalog);
+        const all = tools;
         surface = surfaceOf(
-          tools.filter((tool) => within(grant, tool.operation) && offers(options, tool)),
+          all.filter((tool) => within(grant, tool.operation) && offers(options, tool)),
           options,
+          (query) => {
+            // The index is built at the first search.
+            ranking ??= rankingOf(all);
+            return ranking(query);
+          },
         );
         if (made.size >= MOST_SURFACES) made.clear();
         made.set(key, surface);
@@ -67,13 +76,14 @@ export function surfaces(catalog: Catalog): Surfaces {
 
 function describedTools(catalog: Catalog): OfferedTool[] {
   return [...catalog.operations.values()]
-    .filter(({ access }) => access !== "public" && access !== "person")
+    .filter(({ access }) => access !== "public")
     .map((operation) => offeredTool(operation, catalog.domainOf.get(operation.name) ?? ""));
 }
 
-function surfaceOf(tools: OfferedTool[], options: Options): Surface {
+function surfaceOf(tools: OfferedTool[], options: Options, ranked: Ranking): Surface {
   const searchable = options.toolsets === null && tools.length > MOST_LISTED;
-  let index: Index | undefined;
+  const reach = new Map(tools.map((tool) => [tool.operation.name, tool]));
+  const isReached = ({ operation }: OfferedTool) => reach.has(operation.name);
   const shown = searchable ? tools.filter(({ operation }) => FIRST_TOOLS.has(operation.name)) : tools;
   const readOnly = tools.every(({ operation }) => operation.effect === "read");
   const meta = searchable ? [SEARCH_TOOLS, CALL_TOOL(readOnly)] : [];
@@ -82,12 +92,18 @@ function surfaceOf(tools: OfferedTool[], options: Options): Surface {
   const slim = searchable && json.length > MOST_CHARACTERS;
   const listed = slim ? full.map(terse) : full;
   return {
-    reach: new Map(tools.map((tool) => [tool.operation.name, tool])),
+    reach,
     searchable,
     masked: options.masked,
     listed,
     listedJson: slim ? JSON.stringify(listed) : json,
-    index: () => (index ??= indexOf(tools)),
+    search: (query, limit) => {
+      const best = ranked(query);
+      return {
+        found: best.filter(isReached).slice(0, limit),
+        withheld: best.slice(0, NAMED_WITHHELD).filter((tool) => !isReached(tool)),
+      };
+    },
   };
 }
 

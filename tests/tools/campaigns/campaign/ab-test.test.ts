@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AbTest, drawnVariant } from "#tools/campaigns/campaign/ab-test.ts";
 import { winnerOf } from "#tools/campaigns/choose-winner.job.ts";
+import { compareVariants } from "#tools/campaigns/stats/compare-variants.ts";
 import { type TestDatabase, testDatabase } from "../../../support/database.ts";
 
 let database: TestDatabase;
@@ -110,4 +111,142 @@ test("the winner is the one variant with the highest rate, and else the fallback
     winner_id: "v0",
     reason: "tie",
   });
+});
+
+const compared = (figures: [sample: number, count: number][], min_sample = 100) =>
+  compareVariants(
+    {
+      ab_test: {
+        ...testOf(
+          figures.map(() => 1),
+          100,
+        ),
+        min_sample,
+      },
+      ab_result: null,
+    },
+    (id) => {
+      const [sample, count] = figures[Number(id.slice(1))]!;
+      return { sample, count };
+    },
+  )!;
+
+// The p-values are those of prop.test(correct = FALSE) in R.
+test.each<[[number, number][], string, string | null, number | null]>([
+  [
+    [
+      [1000, 120],
+      [1000, 150],
+    ],
+    "significant",
+    "v1",
+    0.0496,
+  ],
+  [
+    [
+      [1000, 120],
+      [1000, 149],
+    ],
+    "not_significant",
+    "v1",
+    0.0574,
+  ],
+  [
+    [
+      [2000, 90],
+      [500, 40],
+    ],
+    "significant",
+    "v1",
+    0.0016,
+  ],
+  [
+    [
+      [300, 30],
+      [300, 30],
+    ],
+    "not_significant",
+    null,
+    1,
+  ],
+  [
+    [
+      [1000, 100],
+      [1000, 80],
+      [1000, 130],
+    ],
+    "significant",
+    "v2",
+    0.0355,
+  ],
+  [
+    [
+      [99, 5],
+      [1000, 300],
+    ],
+    "not_enough_messages",
+    "v1",
+    null,
+  ],
+  [
+    [
+      [100, 0],
+      [100, 9],
+    ],
+    "not_enough_messages",
+    "v1",
+    null,
+  ],
+  [
+    [
+      [100, 100],
+      [100, 91],
+    ],
+    "not_enough_messages",
+    "v0",
+    null,
+  ],
+  [
+    [
+      [0, 0],
+      [0, 0],
+    ],
+    "not_enough_messages",
+    null,
+    null,
+  ],
+])("variants with %j are %s, led by %s, with p %s", (figures, verdict, leader_id, p_value) => {
+  const found = compared(figures);
+  expect(found).toMatchObject({ verdict, leader_id, winner_id: null });
+  if (p_value === null) expect(found.p_value).toBeNull();
+  else expect(found.p_value).toBeCloseTo(p_value, 4);
+});
+
+test("the leader is compared with the next best, by the counts of the choice once the rest has the winner", () => {
+  const ab_test = { ...testOf([1, 1], 20), min_sample: 100 };
+  const variants = [
+    { id: "v0", sample: 1000, count: 150, rate: 0.15 },
+    { id: "v1", sample: 1000, count: 120, rate: 0.12 },
+  ];
+  const decided_at = "2026-11-01T00:00:00Z";
+  const ab_result = {
+    winner_id: "v0",
+    reason: "best" as const,
+    metric: "open" as const,
+    decided_at,
+    variants,
+  };
+  const live = () => ({ sample: 90_000, count: 100 });
+  const found = compareVariants({ ab_test, ab_result }, live)!;
+  expect(found).toMatchObject({
+    leader_id: "v0",
+    runner_up_id: "v1",
+    winner_id: "v0",
+    verdict: "significant",
+  });
+  expect(found.lead).toBeCloseTo(0.03, 10);
+  // Nobody waited for the winner: the counts of now are those of the test too.
+  const whole = compareVariants({ ab_test: { ...ab_test, test_percent: 100 }, ab_result }, live)!;
+  expect(whole.variants[0]).toMatchObject({ sample: 90_000 });
+  expect(compareVariants({ ab_test: null, ab_result: null }, live)).toBeNull();
 });

@@ -53,6 +53,58 @@ const due = (id: string) =>
     update queue set run_at = now() where name = 'refresh_campaign_stats' and input ->> 'campaignId' = ${id}`,
   );
 
+describe("the cost of a campaign", () => {
+  const priced = (unit_price: number | null, price_currency: string | null) =>
+    scenario.call("create_message_provider", {
+      channel: "sms",
+      kind: "mailbox",
+      name: `Gateway ${unit_price}`,
+      unit_price,
+      price_currency,
+    });
+  /** Texts of two segments that the provider has accepted, and one that it has refused. */
+  const texts = (id: string, provider: { id: string } | null, count: number) =>
+    scenario.query(
+      (sql) => sql`
+      insert into campaign_sends (property_id, campaign_id, channel, status, provider, provider_id, segments, sent_at, dedupe_key)
+      select ${scenario.id}, ${id}, 'sms', case when n = 0 then 'failed' else 'sent' end,
+        ${provider ? "twilio" : "mailbox"}, ${provider?.id ?? null}, 2, case when n > 0 then now() end,
+        sha256(convert_to(n::text || ${provider?.id ?? ""}::text, 'UTF8'))
+      from generate_series(0, ${count}::int) n returning 1`,
+    );
+
+  test("is its accepted segments by the price of each one's provider, and says what has none", async () => {
+    const id = await scenario.campaign({ channel: "sms", body_text: "Hi" });
+    expect((await scenario.stats(id)).cost).toMatchObject({ amount: 0, currency: null, units: 0 });
+    await texts(id, null, 2);
+    expect((await scenario.stats(id)).cost).toEqual({
+      amount: 0,
+      currency: null,
+      unit: "segment",
+      units: 4,
+      unpriced_units: 0,
+    });
+    const dollars = await priced(0.0079, "USD");
+    await texts(id, dollars, 3);
+    await texts(id, await priced(null, null), 5);
+    expect((await scenario.stats(id)).cost).toEqual({
+      amount: 0.0474,
+      currency: "USD",
+      unit: "segment",
+      units: 20,
+      unpriced_units: 10,
+    });
+    await texts(id, await priced(0.01, "EUR"), 1);
+    expect((await scenario.stats(id)).cost).toMatchObject({ amount: null, currency: null, units: 22 });
+  });
+
+  test("is unknown where no provider has a price", async () => {
+    const id = await scenario.campaign({ channel: "sms", body_text: "Hi" });
+    await texts(id, await priced(null, null), 1);
+    expect((await scenario.stats(id)).cost).toMatchObject({ amount: null, units: 2, unpriced_units: 2 });
+  });
+});
+
 describe("the figures of a campaign", () => {
   test("count clicks in all, by recipient, by person and by link", async () => {
     const { id, clicks } = await sent(3);

@@ -25,7 +25,11 @@ describe("a campaign with variants", () => {
       expect(Math.abs(one.wait! - 3600)).toBeLessThan(60);
     }
     expect(await scenario.get(id)).toMatchObject({ status: "sending", ab_result: null });
-    expect(await scenario.stats(id)).toMatchObject({ sent: tried.size, deferred: MANY - tried.size });
+    expect(await scenario.stats(id)).toMatchObject({
+      sent: tried.size,
+      deferred: MANY - tried.size,
+      ab_test: { metric: "open", leader_id: null, verdict: "not_enough_messages", winner_id: null },
+    });
     // A machine's openings decide nothing.
     await scenario.engage(id, "a", 20, "opened_at");
     await scenario.engage(id, "b", 6);
@@ -50,7 +54,14 @@ describe("a campaign with variants", () => {
     const events = await scenario.winners();
     expect(events).toHaveLength(1);
     expect(events[0]!.data.object).toMatchObject({ id, ab_result: { winner_id: "b" } });
-    const { by_variant, sent } = await scenario.stats(id);
+    const { by_variant, sent, ab_test } = await scenario.stats(id);
+    expect(ab_test).toMatchObject({
+      leader_id: "b",
+      runner_up_id: "a",
+      lead: 6 / sampleOf("b"),
+      winner_id: "b",
+    });
+    expect(ab_test.variants).toEqual(record.ab_result.variants);
     expect(by_variant.a).toMatchObject({
       audience: sampleOf("a"),
       sent: sampleOf("a"),

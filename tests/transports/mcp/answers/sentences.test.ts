@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { CATALOG } from "#tools/catalog.ts";
 import { EXAMPLE_SCRIPT } from "#tools/voice/describe.ts";
+import { sentenceOf } from "#transports/mcp/answers/sentences.ts";
 import { startService, type TestService } from "../../../support/service.ts";
 
 let service: TestService;
@@ -117,4 +119,60 @@ test("a filter takes numbers, yes and no, and nothing as JSON has them", async (
   expect(await found({ "legal_hold.eq": true })).toBe(0);
   const { texts } = await ask("list_players", { filters: { "tier.eq": null } });
   expect(texts[0]).toContain('a missing value goes with is, such as {"tier.is": null}');
+});
+
+test("the figures of a campaign tell its cost, and the end of its A/B test", () => {
+  const figures = {
+    audience: 5,
+    skipped: {},
+    sent: 5,
+    delivered: 0,
+    opens_human: 2,
+    clicks_human: 1,
+    converted: 0,
+  };
+  const said = (more: object) =>
+    sentenceOf(CATALOG.operations.get("campaign_stats")!, { ...figures, ...more });
+  const cost = { amount: 1.58, currency: "USD", unit: "segment", units: 200, unpriced_units: 0 };
+  expect(said({ channel: "sms", cost })).toContain("Converted 0. Cost so far: 1.58 USD for 200 segments.");
+  expect(said({ channel: "sms", cost: { ...cost, unpriced_units: 20 } })).toContain(
+    "for 200 segments, without 20 whose price is not known.",
+  );
+  const ab_test = {
+    ...{ metric: "open", leader_id: "b", runner_up_id: "a", lead: 0.03 },
+    ...{ p_value: 0.0496, verdict: "significant", winner_id: null },
+  };
+  expect(said({ ab_test })).toContain(
+    "converted 0. A/B test: b leads a by 3.0 percentage points of opens, significant at 95 % (p 0.050).",
+  );
+  expect(said({ ab_test: { ...ab_test, winner_id: "b" } })).toContain("(p 0.050). The rest got b.");
+  const few = { ...ab_test, leader_id: null, p_value: null, verdict: "not_enough_messages" };
+  expect(said({ ab_test: few })).toContain("no variant leads by open; not enough messages yet to say more.");
+  expect(said({ cost: null, ab_test: null })).toMatch(/converted 0\.$/);
+});
+
+test("a campaign before its start says where its audience is counted", async () => {
+  const { tenant, call } = service;
+  const mail = { name: "Later", channel: "email", subject: "Hi", body_text: "Hello", audience: "all" };
+  const made = await ask("create_campaign", mail);
+  expect(made.texts[0]).toMatch(/^Create a campaign: done; channel email, status draft\.$/m);
+  const figures = await ask("campaign_stats", { campaignId: made.data.id });
+  expect(figures.texts[0]).toContain("the campaign is draft, and recipients are counted from its start on");
+  expect(figures.texts[0]).toContain("preflight_campaign");
+  const when = { campaign_id: made.data.id, segment_id: null, scheduled_at: "2099-01-01T10:00:00Z" };
+  const scheduled = await call("schedule_campaign", when, tenant.id);
+  expect(sentenceOf(CATALOG.operations.get("schedule_campaign")!, scheduled)).toContain(
+    "audience_count is filled at its start. preflight_campaign counts before.",
+  );
+});
+
+test("an answer on who may be contacted tells the reasons in its text", async () => {
+  const { tenant, call } = service;
+  await call("create_player", { player_id: "E1", email: "e1@players.test" }, tenant.id);
+  const one = await ask("explain_eligibility", { playerId: "E1", channel: "email" });
+  expect(one.texts[0]).toContain("not allowed by email: no_consent.");
+  const all = await ask("segment_reach", {
+    conditions: [{ field: "player_id", operator: "eq", value: "E1" }],
+  });
+  expect(all.texts[0]).toContain("It would reach 0 of 1 players; blocked: no_consent 1.");
 });

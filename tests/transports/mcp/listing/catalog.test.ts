@@ -122,17 +122,17 @@ const PHRASES = [
 ] as const;
 
 test("a task in everyday words finds its tool among the first three, nine times of ten", () => {
-  const index = surface(["read", "write"]).index();
+  const { search } = surface(["read", "write"]);
   const missed = PHRASES.filter(
-    ([phrase, tool]) => !index.search(phrase, 3).some(({ operation }) => operation.name === tool),
+    ([phrase, tool]) => !search(phrase, 3).found.some(({ operation }) => operation.name === tool),
   );
   expect(missed.length, missed.map(([phrase]) => phrase).join("; ")).toBeLessThanOrEqual(PHRASES.length / 10);
 });
 
 test("of 220 requests in people's words six of seven find the right tool first, and nineteen of twenty among three", () => {
-  const index = surface(["read", "write"]).index();
+  const { search } = surface(["read", "write"]);
   const places = REQUESTS.map(([request, ...tools]) =>
-    index.search(request, 3).findIndex(({ operation }) => tools.includes(operation.name)),
+    search(request, 3).found.findIndex(({ operation }) => tools.includes(operation.name)),
   );
   const first = places.filter((place) => place === 0).length / REQUESTS.length;
   const amongThree = places.filter((place) => place >= 0).length / REQUESTS.length;
@@ -153,16 +153,30 @@ test.each([
 ])(
   "the question “%s” finds %s first, and no tool that changes something before one that reads",
   (request, tool) => {
-    const found = surface(["read", "write"]).index().search(request, 5);
+    const { found } = surface(["read", "write"]).search(request, 5);
     const changes = found.map(({ operation }) => operation.effect !== "read");
     expect([found[0]?.operation.name, changes]).toEqual([tool, [...changes].sort()]);
   },
 );
 
 test("a request by a tool's name finds that tool first", () => {
-  const { reach, index } = surface(["read", "write"]);
-  const missed = [...reach.keys()].filter((name) => index().search(name, 1)[0]?.operation.name !== name);
+  const { reach, search } = surface(["read", "write"]);
+  const missed = [...reach.keys()].filter((name) => search(name, 1).found[0]?.operation.name !== name);
   expect(missed).toEqual([]);
+});
+
+test.each<[string, Scope[], [string, string][]]>([
+  ["send_campaign", ["read"], [["send_campaign", "write"]]],
+  ["approve_proposal", ["read", "write"], [["approve_proposal", "write"]]],
+  ["list_platform_audit_logs", ["read", "write"], [["list_platform_audit_logs", "read"]]],
+  ["list_players", ["read", "write"], []],
+])("a search for %s with %j names the withheld %j", (request, scopes, expected) => {
+  const { reach, search } = surface(scopes);
+  const { found, withheld } = search(request, 15);
+  const names = withheld.map(({ operation: { name, scope } }) => [name, scope]);
+  expect(names).toEqual(expect.arrayContaining(expected));
+  expect(expected.length > 0 || names.length === 0).toBe(true);
+  expect(found.filter(({ operation }) => !reach.has(operation.name))).toEqual([]);
 });
 
 test.each([
@@ -173,7 +187,7 @@ test.each([
   "restore what was deleted by accident",
   "bring back the player that we deleted",
 ])("for “%s” no tool that destroys or reaches people stands before a harmless one", (request) => {
-  const found = surface(["read", "write"]).index().search(request, 5);
+  const { found } = surface(["read", "write"]).search(request, 5);
   const graves = found.map(({ operation }) => ["destroy", "contact"].includes(operation.effect));
   expect(graves).toEqual([...graves].sort());
 });

@@ -188,11 +188,35 @@ describe("where there are more tools than an agent should read", () => {
       name: "search_tools",
       arguments: { query: "delete a player", limit: 15 },
     });
-    expect(JSON.stringify(found.structuredContent)).not.toContain("delete_player");
+    const { tools: shown, not_permitted } = found.structuredContent as Record<string, unknown>;
+    expect(JSON.stringify(shown)).not.toContain("delete_player");
+    expect(not_permitted).toContainEqual({
+      name: "delete_player",
+      title: "Delete a player",
+      needs: "the scope write",
+    });
+    expect(JSON.stringify(found.content)).toContain("delete_player, which needs the scope write");
     const input = { name: "delete_player", arguments: { id: large.home } };
     const refused = await client.callTool({ name: "call_tool", arguments: input });
     expect(refused).toMatchObject({ isError: true, structuredContent: { code: "insufficient_scope" } });
   });
+});
+
+test("a search tells which tools the connection's options leave out, and who may run a manager's tool", async () => {
+  const client = await large.modern(large.key, "?read_only=true");
+  const find = async (query: string) => {
+    const { structuredContent } = await client.callTool({ name: "search_tools", arguments: { query } });
+    return (structuredContent as { not_permitted: { name: string; needs: string }[] }).not_permitted;
+  };
+  expect(await find("delete a player")).toContainEqual(
+    expect.objectContaining({ name: "delete_player", needs: expect.stringContaining("read_only") }),
+  );
+  expect(await find("rename property")).toContainEqual(
+    expect.objectContaining({
+      name: "rename_property",
+      needs: "the scope write, as a signed-in admin or manager of the property",
+    }),
+  );
 });
 
 test("a catalog refuses two operations of one name", () => {

@@ -1,0 +1,61 @@
+import { expect, test } from "vitest";
+import { compileParts } from "#tools/inbox/parts.ts";
+import { parseField } from "#tools/templates/rendering/liquid.ts";
+
+const player = { first_name: "Ana & Bob", tier: "Gold+", custom: { next: "https://spa.example/a?b=c" } };
+const variables = { player, first_name: player.first_name, inbox_url: "https://casino.example/inbox/t" };
+const rendered = (source: string, kind: "html" | "text" = "text") =>
+  parseField("text", source, kind).render(variables);
+
+test.each([
+  ["https://x.example/?name={{ first_name }}", "https://x.example/?name=Ana%20%26%20Bob"],
+  [
+    "https://x.example/?a=1&n={{first_name}}&t={{ player.tier }}#b",
+    "https://x.example/?a=1&n=Ana%20%26%20Bob&t=Gold%2B#b",
+  ],
+  ["{{ inbox_url }}?n={{- first_name -}}", "https://casino.example/inbox/t?n=Ana%20%26%20Bob"],
+  ['https://x.example/?n={{ player.nick | default: "you & me" }}', "https://x.example/?n=you%20%26%20me"],
+  [
+    "https://x.example/?n={% if first_name %}{{ first_name }}{% endif %}",
+    "https://x.example/?n=Ana%20%26%20Bob",
+  ],
+  // Encoded by its author, meant as it is, or no value of a query.
+  ["https://x.example/?n={{ first_name | url_encode }}", "https://x.example/?n=Ana+%26+Bob"],
+  ["https://x.example/?n={{ first_name | raw }}", "https://x.example/?n=Ana & Bob"],
+  ["{{ player.custom.next }}", "https://spa.example/a?b=c"],
+  [
+    "Ready? {{ first_name }}: https://x.example/?a=b {{ first_name }}",
+    "Ready? Ana & Bob: https://x.example/?a=b Ana & Bob",
+  ],
+  ["a=b {{ first_name }}", "a=b Ana & Bob"],
+])("the text %s is rendered as %s", (source, text) => {
+  expect(rendered(source)).toBe(text);
+});
+
+test("in HTML the value of a link's query is encoded, and other text is escaped", () => {
+  const source = '<a href="https://x.example/?a=1&amp;n={{ first_name }}">{{ first_name }}</a>';
+  expect(rendered(source, "html")).toBe(
+    '<a href="https://x.example/?a=1&amp;n=Ana%20%26%20Bob">Ana &amp; Bob</a>',
+  );
+});
+
+test("a missing value in a query is an error as anywhere, and its variable is known", () => {
+  const field = parseField("text", "https://x.example/?n={{ player.nick }}", "text");
+  expect(field.variables).toEqual(["player.nick"]);
+  expect(() => field.render(variables)).toThrow("player.nick");
+});
+
+test("the button of an inbox message leads to an encoded address", () => {
+  const parts = compileParts(
+    { cta_label: "Go", cta_url: "https://x.example/?name={{first_name}}" },
+    "http://c",
+  );
+  expect(parts.render(variables).cta_url).toBe("https://x.example/?name=Ana%20%26%20Bob");
+});
+
+test("a source of open tags and addresses is read in time", () => {
+  const source = "https://a.example/?b={{ ".repeat(4_900) + "x".repeat(300_000);
+  const startedAt = process.cpuUsage();
+  expect(() => parseField("text", source, "text")).toThrow();
+  expect(process.cpuUsage(startedAt).user).toBeLessThan(4_000_000);
+});
