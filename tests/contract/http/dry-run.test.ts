@@ -9,12 +9,14 @@ import { type Planted, plantRows } from "../planted-rows.ts";
 let service: TestService;
 let admin: postgres.Sql;
 let rows: Planted;
+let list: string;
 let operator: string;
 beforeAll(async () => {
   // Without a worker, so that only the calls change anything.
   service = await startService({ role: "web" });
   admin = postgres(service.database.url, { max: 1, onnotice: () => {} });
   rows = await plantRows(admin, service.tenant.id);
+  list = (await service.post("/api/segments", { name: "List", type: "static" })).body.id;
   operator = (await service.signIn({ platformAdmin: true })).token;
 });
 afterAll(async () => {
@@ -50,7 +52,13 @@ function about(operation: Operation): Record<string, unknown> {
     const key = table && rows.get(table.name)?.id;
     if (key && (field in given || field === "id")) given[field] = many ? [key] : key;
   }
-  return given;
+  if (operation.name !== "add_segment_members") return given;
+  // Each way to name the players is optional, and only a static segment has a list.
+  return {
+    ...given,
+    segmentId: list,
+    playerIds: [rows.get("players")?.id],
+  };
 }
 
 const headersOf = ({ access }: Operation): Record<string, string | null> =>
