@@ -103,7 +103,7 @@ async function refuseLast(
       left join journeys j on j.property_id = ${property.id} and j.id = c.journey_id and j.deleted_at is null
     where c.property_id = ${property.id} and c.channel = ${channel} and c.deleted_at is null
       and c.status in (${literals(LIVE_CAMPAIGNS)})
-      and (c.journey_id is null or j.status in ('active', 'paused')) and not exists (
+      and (c.journey_id is null or j.status = 'active') and not exists (
         select from message_providers o
         where o.property_id = ${property.id} and o.channel = ${channel} and o.id <> ${id} and o.deleted_at is null)
     limit 1`;

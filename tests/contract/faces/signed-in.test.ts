@@ -121,7 +121,7 @@ const FACES: [string, (operation: Operation, place: Place) => Promise<Said>][] =
 
 const comparable = (said: Said): Said => {
   const text = JSON.stringify(masked(untimed(said)))
-    .replace(/\bu-[0-9a-f]{8}@example\.com/g, "<email>")
+    .replace(/\bu-[0-9a-f]{8}-[0-9a-f]{4}@example\.com/g, "<email>")
     .replace(/\bpk_\w+/g, "<key>");
   return JSON.parse(text) as Said;
 };

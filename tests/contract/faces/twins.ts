@@ -40,7 +40,7 @@ export function masked(said: Said): Said {
     .replace(/\b[0-9a-f]{64}\b/g, "<hash>")
     .replace(/\b[0-9a-f]{12}\.example\b/g, "<host>")
     .replace(/\bx[0-9a-f]{12}\b/g, "<text>")
-    .replace(/\bp-[0-9a-f]{8}\b/g, "<slug>");
+    .replace(/\bp-[0-9a-f]{4,8}-[0-9a-f]{4,8}\b/g, "<slug>");
   return JSON.parse(text) as Said;
 }
 

@@ -1,6 +1,7 @@
 /** Operations and jobs that may read many rows by their nature, and the tables: by reason. */
 export const READS_MANY: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   "It counts, previews or plans for an audience or a segment, and everybody may be in it": {
+    add_segment_members: ["players"],
     create_segment: ["players"],
     deliver_campaign: [
       "campaign_sends",

@@ -9,7 +9,7 @@ export const tenancy: Area = {
     "tests/contract/specification",
   ],
   unnoticeable: {
-    "if (!role) throw":
+    "if (role === null) throw":
       "Analysts alone have a lower role. They may only read, and every operation of managers writes: the scope refuses first.",
     'if (call.actor.type === "system") requireRole':
       "The same: the scope refuses a person without the role of a manager.",
@@ -33,13 +33,13 @@ export const tenancy: Area = {
         'operation.access === "operator" && false',
       ],
       ["actor.propertyId === propertyId ? actor.scopes : []", "actor.scopes"],
-      ['return role === "analyst" ? ["read"] : ["read", "write"];', 'return ["read", "write"];'],
-      ["if (!role) return [];", ""],
+      ['return acts(role) ? ["read", "write"] : ["read"];', 'return ["read", "write"];'],
+      ["if (role === null) return [];", ""],
       ['if (ids.size > 1) throw new Fault("wrong_property");', ""],
       ["scopesIn(call.actor, id).length === 0)\n    throw", "false)\n    throw"],
       ["if (!scopesIn(call.actor, id).includes(operation.scope)) throw", "if (false) throw"],
       ['if (call.actor.type === "user") requireRole', 'if (call.actor.type === "system") requireRole'],
-      ["if (!role || !roles.includes(role)) throw", "if (!role) throw"],
+      ["if (role === null || !roles.includes(role)) throw", "if (role === null) throw"],
       ['  admin: ["admin"],', '  admin: ["admin", "manager"],'],
       ["if (list.length === 1) return list[0]!;", "if (list.length > 0) return list[0]!;"],
     ],
