@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { inSlices, inTurns } from "#runtime/limits/turns.ts";
+import { inSlices, inTurns, stepped } from "#runtime/limits/turns.ts";
 import { compileEmail, playerVariables } from "#tools/templates/rendering/email-template.ts";
 import { parseField } from "#tools/templates/rendering/liquid.ts";
 import { newScenario } from "../../support/scenario.ts";
@@ -48,6 +48,16 @@ test("a render that never ends is stopped, and lets others work meanwhile", asyn
   clearInterval(turns);
   turn();
   expect(longest).toBeLessThan(50);
+});
+
+test("a part is not stopped for the time that the machine gives to others", async () => {
+  const others = new Int32Array(new SharedArrayBuffer(4));
+  const begin = function* () {
+    // The thread stands still, as while others have the processor: longer in all than a part may work.
+    for (let step = 0; step < 40; step++) yield Atomics.wait(others, 0, 0, 10);
+    return "done";
+  };
+  await expect(inTurns("patient", () => stepped(begin, () => "at once"))).resolves.toBe("done");
 });
 
 test("a render at once is not disturbed by one that waits between its slices", async () => {
