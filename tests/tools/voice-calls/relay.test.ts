@@ -637,7 +637,7 @@ test("a provider is not deleted while its calls are under way", async () => {
   const { campaign, provider, call: one } = await call();
   const deleting = () => scenario.call("delete_message_provider", { id: provider.id });
   expect(await scenario.get(campaign)).toMatchObject({ status: "sent" });
-  await expect(deleting()).rejects.toThrow(/1 of this provider's calls are under way/);
+  await expect(deleting()).rejects.toThrow(/1 of this provider's calls is under way/);
   await report(service.baseUrl, one, { CallStatus: "no-answer" });
   await deleting();
 });
