@@ -1,14 +1,15 @@
 import { z } from "zod";
-import { literals } from "#db/sql.ts";
+import { sql as fragment, literals } from "#db/sql.ts";
 import { checkSettings } from "#runtime/channels/index.ts";
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
+import { counted } from "#runtime/counted.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { refuseHost } from "#runtime/network/public-address.ts";
 import { afterChange } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, type RowOf, table, type Values } from "#runtime/operation/table.ts";
 import { LIVE_CAMPAIGNS } from "#tools/statuses/campaigns.ts";
-import { refuseUsed } from "#tools/uses/refuse-used.ts";
+import { isLiveVersion, refuseUsed } from "#tools/uses/refuse-used.ts";
 import { countOpenCalls } from "#tools/voice-calls/call.ts";
 import { columns } from "./columns.ts";
 
@@ -87,28 +88,36 @@ async function beforeDelete(context: Context, { id, channel }: RowOf<typeof colu
   const open = channel === "voice" ? await countOpenCalls(context, id) : 0;
   if (open > 0) {
     throw new Fault("conflict", {
-      message: `${open} of this provider's calls are under way, and what people say in them is read by its credentials. Set is_active false now, and delete it when they have ended.`,
+      message: `${counted(open, "of this provider's calls is", "of this provider's calls are")} under way, and what people say in a call is read by its credentials. Set is_active false now, and delete it when no call is under way.`,
     });
   }
   return { credentials: {}, is_default: false };
 }
 
-/** Refuses to take a channel's only provider from messages that may still go: the built-in mailbox would take them. */
+/** Refuses to take a channel's only provider from messages that may still go: the built-in one would take them. */
 async function refuseLast(
   { sql, property }: Context,
   { id, channel }: { id: string; channel: SendingChannel },
-) {
-  const [left] = await sql<{ name: string; status: string }[]>`
-    select c.name, coalesce(j.status, c.status) as status from campaigns c
-      left join journeys j on j.property_id = ${property.id} and j.id = c.journey_id and j.deleted_at is null
+): Promise<void> {
+  // The campaigns of a journey's messages never end: they may send while players can reach them.
+  const [left] = await sql<{ kind: string; name: string; status: string }[]>`
+    select case when j.id is null then 'campaign' else 'journey' end as kind, coalesce(j.name, c.name) as name,
+      coalesce(j.status, c.status) as status
+    from campaigns c
+      left join journeys j on j.property_id = ${property.id} and j.id = c.journey_id
     where c.property_id = ${property.id} and c.channel = ${channel} and c.deleted_at is null
-      and c.status in (${literals(LIVE_CAMPAIGNS)})
-      and (c.journey_id is null or j.status = 'active') and not exists (
+      and c.provider_id is null and c.status in (${literals(LIVE_CAMPAIGNS)})
+      and (c.journey_id is null
+        or exists (
+          select from journey_nodes n
+          where n.property_id = ${property.id} and n.journey_id = j.id and n.campaign_id = c.id
+            and ${isLiveVersion(property.id, fragment`n.version`)}))
+      and not exists (
         select from message_providers o
         where o.property_id = ${property.id} and o.channel = ${channel} and o.id <> ${id} and o.deleted_at is null)
     limit 1`;
   if (!left) return;
   throw new Fault("conflict", {
-    message: `The campaign "${left.name}" is ${left.status} and has no other ${channel} provider, so its messages would reach nobody; pause it by is_active false, or give another provider first.`,
+    message: `The ${left.kind} "${left.name}" is ${left.status} and has no other ${channel} provider, so its messages would reach nobody. Create another one first, or set is_active false to stop them.`,
   });
 }

@@ -38,6 +38,15 @@ export function givesValue(key: string, values: readonly string[] | null): Fragm
   return sql`u.definition @? ${`$.nodes[*].config.custom.${key}${one === undefined ? "" : ` ? (${one})`}`}::jsonpath`;
 }
 
+/** Whether players enter a version of the journey `j`, or are inside it. */
+export function isLiveVersion(propertyId: string, version: Fragment): Fragment {
+  return sql`(j.deleted_at is null and j.status in ('active', 'paused')
+    and (${version} = j.current_version or exists (
+      select from journey_enrollments e
+      where e.property_id = ${propertyId}::uuid and e.journey_id = j.id and e.version = ${version}
+        and e.status = 'active')))`;
+}
+
 async function refuse(tenant: Tenant, noun: Used["noun"], uses: Uses, hint?: string): Promise<void> {
   const { sql: transaction, property } = tenant;
   const parts = Object.entries(uses).map(([kind, names]) => rowsOf(property.id, kind as User, names));
@@ -65,11 +74,7 @@ function rowsOf(propertyId: string, kind: User, names: Fragment): Fragment {
     case "journey":
       return sql`select 'journey' as kind, j.name, j.status from journey_versions u
           join journeys j on j.property_id = ${propertyId}::uuid and j.id = u.journey_id
-        where ${own} and j.deleted_at is null and j.status in ('active', 'paused')
-          and (u.version = j.current_version or exists (
-            select from journey_enrollments e
-            where e.property_id = ${propertyId}::uuid and e.journey_id = j.id and e.version = u.version
-              and e.status = 'active'))`;
+        where ${own} and ${isLiveVersion(propertyId, sql`u.version`)}`;
   }
 }
 

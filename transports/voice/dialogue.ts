@@ -40,22 +40,22 @@ export function openDialogue(service: Service, line: Line, pace: CallPace, mouth
   let callSid: string | undefined;
   let soFar: ReadSoFar | undefined;
   let unfinished: string | undefined;
-  let isOver = false;
+  let over: "ended" | "refused" | undefined;
 
-  const finish = (isOurs: boolean) => {
-    isOver = true;
+  const finish = (how: "ended" | "refused") => {
+    over = how;
     timer.stop();
-    mouth.end(isOurs);
+    mouth.end(how === "ended");
   };
   const step = async (heard: Heard) => {
-    if (isOver) return;
+    if (over === "refused" || (over && !isSaid(heard))) return;
     const { say, act } = await hearOn(service, line, heard, callSid);
     if (act === "refused") {
       service.log.warn({ sendId: line.sendId }, "a second WebSocket of a call was refused");
-      return finish(false);
+      return finish("refused");
     }
     if (act === "none") return timer.resume();
-    if (act === "end") return finish(true);
+    if (act === "end") return finish("ended");
     for (const text of say) mouth.say(text);
     timer.start(waitFor(act, say, pace), () => mouth.enqueue(() => last({ kind: "silence" })));
   };
@@ -99,10 +99,15 @@ export function openDialogue(service: Service, line: Line, pace: CallPace, mouth
       timer.stop();
       mouth.enqueue(async () => {
         await weighUnfinished();
-        if (!isOver) await note();
+        if (!over) await note();
       });
     },
   };
+}
+
+/** Words or keys of a person may be a stop, also while the end of the call is stored. */
+function isSaid({ kind }: Heard): boolean {
+  return kind === "speech" || kind === "keys";
 }
 
 /** Milliseconds to the end of a silence that means something. */

@@ -50,7 +50,7 @@ export async function callApi(request: Request): Promise<Reply | { reached: bool
 
 /** A refused certificate, or a handshake that failed: the codes of Node.js and of OpenSSL. */
 const NOT_SECURED =
-  /^(CERT_|ERR_TLS_|SELF_SIGNED_CERT|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_|ERR_SSL_\w+_ALERT_(PROTOCOL_VERSION|HANDSHAKE_FAILURE)$)/;
+  /^(CERT_|ERR_TLS_|SELF_SIGNED_CERT|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_|ERR_SSL_[\w/]+_ALERT_(PROTOCOL_VERSION|HANDSHAKE_FAILURE)$)/;
 /** Has the code of any other reset. */
 const CUT_IN_HANDSHAKE = "Client network socket disconnected before secure TLS connection was established";
 

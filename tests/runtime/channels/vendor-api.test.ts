@@ -42,6 +42,10 @@ test.each<[string, () => Server]>([
     "that speaks an old TLS alone",
     () => tls({ minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" }),
   ],
+  [
+    "with which no cipher is shared",
+    () => tls({ maxVersion: "TLSv1.2", ciphers: "ECDHE-ECDSA-AES128-GCM-SHA256" }),
+  ],
   ["that cuts the connection at once", () => createServer((socket) => socket.destroy())],
   [
     "that cuts the connection in the handshake",

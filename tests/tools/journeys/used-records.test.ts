@@ -115,6 +115,39 @@ describe("a record that a live journey uses stays", () => {
     expect(await call("get_journey", { id: journey })).toMatchObject({ status: "active" });
   });
 
+  test("the only provider of a channel, while a journey may send by it", async () => {
+    const { id } = await call("create_message_provider", {
+      ...{ name: "Ours", channel: "email", kind: "smtp", credentials: SMTP, allows_gaming: true },
+      from_address: "offers@example.com",
+    });
+    const remove = () => call("delete_message_provider", { id });
+    const about = { propertyId: clock.scenario.id };
+    const ids = [await player()];
+    const journey = await clock.published(chain([rest, message({}), end]), { name: "Welcome" });
+    const refused = (status: string) =>
+      expect(remove()).rejects.toMatchObject({
+        code: "conflict",
+        message: expect.stringContaining(
+          `The journey "Welcome" is ${status} and has no other email provider`,
+        ),
+      });
+    await refused("active");
+    await clock.enroll(journey, ids);
+    await clock.pass(1, journey);
+    await call("pause_journey", { journeyId: journey, ...about });
+    await refused("paused");
+    // The new version sends nothing, but somebody is inside the old one.
+    await clock.republish(journey, chain([rest, end]));
+    await refused("paused");
+    await call("resume_journey", { journeyId: journey, ...about });
+    await clock.pass(2 * 24 * 60, journey);
+    await refused("active");
+    await clock.deliver();
+    await clock.pass(1, journey);
+    expect(await clock.entries(journey)).toMatchObject([{ status: "completed" }]);
+    await remove();
+  });
+
   test("and is free with the journey's archive", async () => {
     const id = await segment();
     const journey = await clock.published(chain([branchOf(`segment.${id}`, "in_segment"), end]));

@@ -152,6 +152,36 @@ test("a provider that took nothing is asked with one message at a time, until it
   expect(await scenario.tally(id)).toEqual({ unknown: unsure + 3, sent: 57 - unsure });
 });
 
+test("a provider that took nothing is asked with one message at a time behind another one and behind blocked players too", async () => {
+  const { id: silent } = await provider("sendgrid");
+  await provider("resend", { is_default: true });
+  const both = vendors({ sendgrid: unclear, resend: unclear }, { concurrency: 60 });
+  const given = () => both.given("sendgrid").length;
+  await scenario.crowd(200);
+  await scenario.send(await scenario.campaign({ provider_id: silent }));
+  await scenario.work(both);
+  const id = await scenario.campaign();
+  await scenario.send(id);
+  let before = given();
+  await scenario.work(both);
+  expect(both.given("resend").length).toBeGreaterThan(PARALLEL_BATCHES);
+  expect(given() - before).toBeLessThanOrEqual(PARALLEL_BATCHES);
+  await scenario.query(
+    (sql) => sql`
+      update players set status = 'banned' where property_id = ${scenario.id} and id in (
+        select player_id from campaign_sends where property_id = ${scenario.id} and campaign_id = ${id}
+          and status = 'pending' order by id limit 20)`,
+  );
+  before = given() + both.given("resend").length;
+  await service.internals.db.asSystem(
+    (sql) => sql`update queue set run_at = now() where property_id = ${scenario.id}`,
+  );
+  await scenario.work(both);
+  expect(await scenario.tally(id)).toMatchObject({ skipped: 20 });
+  // Each of the two by this campaign, and one by the campaign before it.
+  expect(given() + both.given("resend").length - before).toBe(3);
+});
+
 test("a provider that refuses us goes last from then on, until its credentials are written again", async () => {
   const { id: bad } = await provider("sendgrid", { is_default: true });
   await provider("resend");

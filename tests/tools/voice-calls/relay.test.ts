@@ -556,6 +556,29 @@ test.each(STOPS)("a stop by %s is taken while the last words of a call are spoke
   expect(await scenario.stats(campaign)).toMatchObject({ delivered: 1, unsubscribed: 1 });
 });
 
+test.each(STOPS)("a stop by %s is taken while the end of the call is stored", async (_, stop) => {
+  const turns = [{ id: "only", say: "You have free play." }];
+  const { playerId, call: one } = await call("twilio", {
+    voice_script: { callback_number: "+18005550100", turns },
+  });
+  // The end comes behind some twelve seconds of words.
+  pace.secondMs = 200;
+  const phone = await pickUp(service.baseUrl, one);
+  await phone.heard(4);
+  const admin = postgres(service.database.url, { max: 2, onnotice: () => {} });
+  const release = await openTransaction(
+    admin,
+    (sql) => sql`select from players where id = ${playerId} for update`,
+  );
+  await lockWaits(admin, 1);
+  stop(phone);
+  await release();
+  await phone.ended;
+  await expect.poll(() => isAllowed(playerId)).toBe(false);
+  expect(await row()).toMatchObject({ status: "ended", outcome: "opted_out" });
+  await admin.end();
+});
+
 test("a call that would pass its longest time says the number and ends", async () => {
   const { call: one } = await call();
   const phone = await pickUp(service.baseUrl, one);
@@ -637,7 +660,7 @@ test("a provider is not deleted while its calls are under way", async () => {
   const { campaign, provider, call: one } = await call();
   const deleting = () => scenario.call("delete_message_provider", { id: provider.id });
   expect(await scenario.get(campaign)).toMatchObject({ status: "sent" });
-  await expect(deleting()).rejects.toThrow(/1 of this provider's calls are under way/);
+  await expect(deleting()).rejects.toThrow(/1 of this provider's calls is under way/);
   await report(service.baseUrl, one, { CallStatus: "no-answer" });
   await deleting();
 });

@@ -19,7 +19,7 @@ const LONGEST_MESSAGE = 500;
 export const BUSY_SECONDS = 2;
 
 const LONGEST_PAUSE_MS = 1_000;
-// A stopping worker gives its jobs back after ten seconds.
+// A stopping worker gives its jobs back after seven seconds.
 const TRIES_AFTER_STOP = 10;
 
 /** A recorded send. */

@@ -26,7 +26,7 @@ const MOST_WAIT_SECONDS = 2;
 /** Sends due messages for the time of a shift. */
 export async function runShift<C extends SendingChannel>(delivery: Delivery<C>): Promise<void> {
   const until = performance.now() + SHIFT_MS;
-  const count = isDown(delivery) ? 1 : PARALLEL_BATCHES;
+  const count = isDown(delivery.routes.current()) ? 1 : PARALLEL_BATCHES;
   const loops = Array.from({ length: count }, () => loopOrStop(delivery, until));
   const failed = (await Promise.allSettled(loops)).find((loop) => loop.status === "rejected");
   const unrecorded = (await Promise.all(delivery.recordings)).find((result) => result !== null);
@@ -35,9 +35,9 @@ export async function runShift<C extends SendingChannel>(delivery: Delivery<C>):
   if (unrecorded) throw unrecorded.error;
 }
 
-/** Whether the first provider took nothing when it was asked last. */
-function isDown<C extends SendingChannel>({ routes }: Delivery<C>): boolean {
-  return routes.current().candidate.health === "failing";
+/** Whether a provider took nothing when it was asked last. */
+function isDown({ candidate }: Pick<Route, "candidate">): boolean {
+  return candidate.health === "failing";
 }
 
 async function loopOrStop<C extends SendingChannel>(delivery: Delivery<C>, until: number): Promise<void> {
@@ -52,7 +52,7 @@ async function loopOrStop<C extends SendingChannel>(delivery: Delivery<C>, until
 /** Claims and delivers batch after batch, until nothing is due or the shift ends. */
 async function deliverBatches<C extends SendingChannel>(delivery: Delivery<C>, until: number): Promise<void> {
   const { job, routes } = delivery;
-  let limit = isDown(delivery) ? PROBE : FIRST_BATCH;
+  let limit = FIRST_BATCH;
   let growth = GROWTH;
   while (!delivery.stopped && !job.signal.aborted) {
     const { after } = delivery;
@@ -61,6 +61,8 @@ async function deliverBatches<C extends SendingChannel>(delivery: Delivery<C>, u
       return;
     }
     const route = routes.current();
+    // Until it takes a message: one that is skipped, or has a fault of its own, proves nothing.
+    if (isDown(route)) limit = PROBE;
     limit = Math.min(limit, Math.max(1, route.sender.concurrency / PARALLEL_BATCHES));
     // The wait for a connection is no part of the check's age: counted in, it made every batch of a busy process late.
     const { claim, allowance, checkedAt } = await job.transact(async (context, startedAt) => ({

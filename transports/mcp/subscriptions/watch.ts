@@ -44,19 +44,21 @@ export function openWatch(machine: Machine, listeners: ReadonlySet<Listener>) {
 
   const look = async () => {
     looks += 1;
+    // One that comes during the look is told by the next one, which checks it first.
+    const present = [...listeners];
     const unsure = new Set<Listener>();
     // Credentials first: a listener that has lost access gets no later change.
     const before = changes;
     if (checked !== before || looks % CREDENTIAL_LOOKS === 0) {
       checked = before;
       // One after another, so that they use one of the connections for requests.
-      for (const listener of [...listeners]) {
+      for (const listener of present) {
         if (stopped) return;
         if (!(await recheck(machine, listener))) unsure.add(listener);
       }
       if (unsure.size > 0) checked = Number.NaN;
     }
-    const sure = [...listeners].filter((listener) => !unsure.has(listener));
+    const sure = present.filter((listener) => listeners.has(listener) && !unsure.has(listener));
     const byProperty = Map.groupBy(sure, ({ propertyId }) => propertyId);
     for (const [id, here] of byProperty) {
       if (stopped) return;

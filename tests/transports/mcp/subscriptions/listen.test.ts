@@ -156,6 +156,72 @@ test("a key that is revoked while the resources are looked at is not told of wha
   expect(await stream.next()).toMatchObject({ id: 7, result: { resultType: "complete" } });
 });
 
+test("a key that is revoked before its stream opens is told nothing by a look that had begun", async () => {
+  let paused: { kind: "versions" | "key"; reached: () => void; goOn: Promise<void> } | null = null;
+  const pauseAt = (kind: "versions" | "key") => {
+    const [reached, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    paused = { kind, reached: reached.resolve, goOn: goOn.promise };
+    return { reached: reached.promise, goOn: goOn.resolve };
+  };
+  const pass = async (kind: "versions" | "key") => {
+    if (paused?.kind !== kind) return;
+    const { reached, goOn } = paused;
+    paused = null;
+    reached();
+    await goOn;
+  };
+  const looking = await startService(
+    { role: "web" },
+    {
+      face: (given, catalog) => {
+        const asProperty: Database["asProperty"] = async (property, work, options) => {
+          const answer = await given.db.asProperty(property, work, options);
+          // Of the two of the second listener.
+          if (answer instanceof Map && answer.size === 2) await pass("versions");
+          return answer;
+        };
+        const key: typeof given.directory.key = async (hash) => {
+          await pass("key");
+          return given.directory.key(hash);
+        };
+        const [db, directory] = [
+          { ...given.db, asProperty },
+          { ...given.directory, key },
+        ];
+        return mcpFace({ ...given, db, directory }, catalog);
+      },
+    },
+  );
+  onTestFinished(() => looking.stop());
+  const { id: propertyId } = looking.tenant;
+  const [job, other] = [await waitingJob(propertyId, looking), await waitingJob(propertyId, looking)];
+  const first = await listen(looking, { resourceSubscriptions: [`job://${job}`] });
+  await first.next();
+  const made = await looking.call("create_api_key", {
+    ...{ property_id: propertyId, name: "short", scopes: ["read"] },
+  });
+  const opening = pauseAt("versions");
+  const both = { resourceSubscriptions: [`job://${job}`, `job://${other}`] };
+  const second = listen(looking, both, { key: made.api_key });
+  await opening.reached;
+  const noting = pauseAt("key");
+  await looking.call("revoke_api_key", { key_id: made.id });
+  await noting.reached;
+  // The next look at credentials knows of the revocation already.
+  const look = pauseAt("key");
+  noting.goOn();
+  const third = await listen(looking, { toolsListChanged: true });
+  await look.reached;
+  opening.goOn();
+  const stream = await second;
+  await stream.next();
+  await progress(job, propertyId, looking);
+  look.goOn();
+  expect(await first.next()).toMatchObject({ params: { uri: `job://${job}` } });
+  expect(await stream.next()).toMatchObject({ id: 7, result: { resultType: "complete" } });
+  for (const { leave } of [first, third]) leave();
+});
+
 test("a user whose role changes is told that the lists have changed, and one without a role hears no more", async () => {
   const user = await service.signIn({ role: "analyst" });
   const headers = { Authorization: `Bearer ${user.token}` };
