@@ -8,7 +8,7 @@ import { afterChange } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, type RowOf, table, type Values } from "#runtime/operation/table.ts";
 import { LIVE_CAMPAIGNS } from "#tools/statuses/campaigns.ts";
-import { refuseUsed } from "#tools/uses/refuse-used.ts";
+import { isLive, refuseUsed } from "#tools/uses/refuse-used.ts";
 import { countOpenCalls } from "#tools/voice-calls/call.ts";
 import { columns } from "./columns.ts";
 
@@ -98,17 +98,20 @@ async function refuseLast(
   { sql, property }: Context,
   { id, channel }: { id: string; channel: SendingChannel },
 ) {
-  const [left] = await sql<{ name: string; status: string }[]>`
-    select c.name, coalesce(j.status, c.status) as status from campaigns c
-      left join journeys j on j.property_id = ${property.id} and j.id = c.journey_id and j.deleted_at is null
+  const [left] = await sql<{ kind: string; name: string; status: string }[]>`
+    select case when j.id is null then 'campaign' else 'journey' end as kind, coalesce(j.name, c.name) as name,
+      coalesce(j.status, c.status) as status
+    from campaigns c
+      left join journey_nodes n on n.property_id = ${property.id} and n.campaign_id = c.id
+      left join journeys j on j.property_id = ${property.id} and j.id = n.journey_id
     where c.property_id = ${property.id} and c.channel = ${channel} and c.deleted_at is null
       and c.status in (${literals(LIVE_CAMPAIGNS)})
-      and (c.journey_id is null or j.status in ('active', 'paused')) and not exists (
+      and (c.journey_id is null or ${isLive(property.id, sql`n.version`)}) and not exists (
         select from message_providers o
         where o.property_id = ${property.id} and o.channel = ${channel} and o.id <> ${id} and o.deleted_at is null)
     limit 1`;
   if (!left) return;
   throw new Fault("conflict", {
-    message: `The campaign "${left.name}" is ${left.status} and has no other ${channel} provider, so its messages would reach nobody; pause it by is_active false, or give another provider first.`,
+    message: `The ${left.kind} "${left.name}" is ${left.status} and has no other ${channel} provider, so its messages would reach nobody. Set is_active false instead, or give another provider first.`,
   });
 }

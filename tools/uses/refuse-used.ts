@@ -65,12 +65,15 @@ function rowsOf(propertyId: string, kind: User, names: Fragment): Fragment {
     case "journey":
       return sql`select 'journey' as kind, j.name, j.status from journey_versions u
           join journeys j on j.property_id = ${propertyId}::uuid and j.id = u.journey_id
-        where ${own} and j.deleted_at is null and j.status in ('active', 'paused')
-          and (u.version = j.current_version or exists (
-            select from journey_enrollments e
-            where e.property_id = ${propertyId}::uuid and e.journey_id = j.id and e.version = u.version
-              and e.status = 'active'))`;
+        where ${own} and ${isLive(propertyId, sql`u.version`)}`;
   }
+}
+
+/** Whether players enter this version of `journeys j` or are inside it, as SQL. */
+export function isLive(propertyId: string, version: Fragment): Fragment {
+  return sql`(j.deleted_at is null and j.status in ('active', 'paused') and (${version} = j.current_version or exists (
+    select from journey_enrollments e
+    where e.property_id = ${propertyId}::uuid and e.journey_id = j.id and e.version = ${version} and e.status = 'active')))`;
 }
 
 function usesOf(used: Used): Omit<Uses, "journey"> {

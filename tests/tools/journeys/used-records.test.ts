@@ -144,6 +144,23 @@ describe("a record that a live journey uses stays", () => {
   });
 });
 
+test("the only provider of a channel stays as long as somebody is in a version with a message by it", async () => {
+  const provider = { name: "Ours", channel: "email", kind: "smtp", credentials: SMTP, allows_gaming: true };
+  const { id } = await call("create_message_provider", provider);
+  const own = message({ from_email: "offers@example.com" });
+  const journey = await clock.published(chain([rest, own, end]), { name: "Welcome" });
+  const ids = [await player()];
+  await clock.enroll(journey, ids);
+  await clock.pass(1, journey);
+  const remove = () => call("delete_message_provider", { id });
+  const says = 'The journey "Welcome" is active and has no other email provider';
+  await expect(remove()).rejects.toThrow(says);
+  await clock.republish(journey, chain([rest, end]));
+  await expect(remove()).rejects.toThrow(says);
+  await call("exit_players", { journeyId: journey, propertyId: clock.scenario.id, playerIds: ids });
+  await remove();
+});
+
 describe("a record that a live journey uses keeps its meaning", () => {
   test("a list stays a list", async () => {
     const id = await segment("static");
