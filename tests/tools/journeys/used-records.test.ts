@@ -1,4 +1,6 @@
+import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { lockWaits, openTransaction } from "../../support/blocking.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { arcadeIn, SURE } from "../games/arcade.ts";
 import { chain, type JourneyClock, journeyClock, type PlainNode } from "./clock.ts";
@@ -27,8 +29,8 @@ const message = (config: object) => ({
 });
 const call = (operation: string, input: object) => clock.scenario.call(operation, input);
 const GOLD = { conditions: [{ field: "tier", operator: "eq", value: "Gold" }] };
-const segment = async (type = "dynamic"): Promise<string> =>
-  (await call("create_segment", { name: "Ours", type, ...(type === "dynamic" && GOLD) })).id;
+const segment = async (type = "dynamic", name = "Ours"): Promise<string> =>
+  (await call("create_segment", { name, type, ...(type === "dynamic" && GOLD) })).id;
 const player = () => clock.scenario.player({ player_id: "P1", email: "p1@example.com" });
 
 /** The records, each with a node that uses it and the call that deletes it. */
@@ -159,6 +161,27 @@ test("the only provider of a channel stays as long as somebody is in a version w
   await expect(remove()).rejects.toThrow(says);
   await call("exit_players", { journeyId: journey, propertyId: clock.scenario.id, playerIds: ids });
   await remove();
+});
+
+test("a draft that another changes while its records are locked is not published", async () => {
+  const [first, second] = [await segment(), await segment("dynamic", "Others")];
+  const draft = (id: string) => chain([branchOf(`segment.${id}`, "in_segment"), end]);
+  const { id: journeyId } = await call("create_journey", { name: "J", draft_definition: draft(first) });
+  const admin = postgres(service.database.url, { max: 2, onnotice: () => {} });
+  const release = await openTransaction(
+    admin,
+    (sql) => sql`select from segments where id = ${first} for update`,
+  );
+  const publishing = call("publish_journey", { journeyId, propertyId: clock.scenario.id });
+  publishing.catch(() => {});
+  await lockWaits(admin, 1);
+  await call("update_journey", { id: journeyId, draft_definition: draft(second) });
+  await release();
+  await expect(publishing).rejects.toThrow(
+    "The journey's draft has just been changed. Read it, and publish again.",
+  );
+  await call("publish_journey", { journeyId, propertyId: clock.scenario.id });
+  await admin.end();
 });
 
 describe("a record that a live journey uses keeps its meaning", () => {
