@@ -117,6 +117,49 @@ describe("a record that a live journey uses stays", () => {
     expect(await call("get_journey", { id: journey })).toMatchObject({ status: "active" });
   });
 
+  test.each(RECORDS)("a %s that is deleted beside the publishing", async (noun, made) => {
+    const { node, gone } = await made();
+    const { id: journeyId } = await call("create_journey", {
+      name: "J",
+      draft_definition: chain([node, end]),
+    });
+    const admin = postgres(service.database.url, { max: 2, onnotice: () => {} });
+    const release = await openTransaction(
+      admin,
+      (sql) => sql`select from journeys where id = ${journeyId} for update`,
+    );
+    const publishing = call("publish_journey", { journeyId, propertyId: clock.scenario.id });
+    await lockWaits(admin, 1);
+    const deleting = expect(call(...gone)).rejects.toThrow(`uses this ${noun}.`);
+    await lockWaits(admin, 2);
+    await release();
+    await publishing;
+    await deleting;
+    await admin.end();
+  });
+
+  test("a segment by way of another's earlier rules, a goal or exit conditions", async () => {
+    const inner = await segment("static", "Inner");
+    const by = { conditions: [{ field: `segment.${inner}`, operator: "in_segment" }] };
+    const { id: outer } = await call("create_segment", { name: "Outer", ...by });
+    const remove = () => call("delete_segment", { id: inner });
+    const says = (name: string) => `The journey "${name}", which is active, uses this segment.`;
+    const nodes = chain([branchOf(`segment.${outer}`, "in_segment"), end]);
+    const nested = await clock.published(nodes, { name: "Nested" });
+    await call("update_segment", { id: outer, ...GOLD });
+    await expect(remove()).rejects.toThrow(says("Nested"));
+    await call("archive_journey", { journeyId: nested, propertyId: clock.scenario.id });
+    for (const [name, more] of [
+      ["Goal", { goal: by }],
+      ["Exit", { exit_conditions: by }],
+    ] as const) {
+      const journey = await clock.published(chain([rest, end]), { name, ...more });
+      await expect(remove()).rejects.toThrow(says(name));
+      await call("archive_journey", { journeyId: journey, propertyId: clock.scenario.id });
+    }
+    await remove();
+  });
+
   test("and is free with the journey's archive", async () => {
     const id = await segment();
     const journey = await clock.published(chain([branchOf(`segment.${id}`, "in_segment"), end]));
