@@ -6,10 +6,10 @@ import { listFacts } from "#tools/approvals/approval.ts";
 import { lockPause, refusePaused } from "#tools/campaigns/campaign/property-pause.ts";
 import { stepSoon } from "#tools/enrollments/jobs.ts";
 import { Problem } from "./definition/structure.ts";
-import { checkStatus, findJourney, JourneyView } from "./journey/journey.ts";
+import { checkStatus, JourneyView } from "./journey/journey.ts";
 import journeys from "./journeys.table.ts";
 import { draftFacts } from "./publishing/draft-facts.ts";
-import { entrantWords, keepEntrants, lockNamed } from "./publishing/entrants.ts";
+import { entrantWords, keepEntrants, lockWithNamed } from "./publishing/entrants.ts";
 import { messageParts } from "./publishing/messages.ts";
 import { countInside, ON_PUBLISH, sampleInside } from "./publishing/people-inside.ts";
 import { draftProblems, unpublishable } from "./publishing/problems.ts";
@@ -68,8 +68,7 @@ export default tool({
   faults: ["invalid", "not_found", "conflict"],
   async handler(context, { journeyId, onPublish, backfill, dry_run }) {
     const pause = dry_run ? null : await lockPause(context, "shared");
-    await lockNamed(context, journeyId);
-    const journey = await findJourney(context, journeyId, { lock: "change" });
+    const journey = await lockWithNamed(context, journeyId);
     checkStatus(journey, ["draft", "active", "paused"], "be published");
     refusePaused(pause);
     const { errors, warnings } = await draftProblems(context, journey);

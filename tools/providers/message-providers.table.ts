@@ -12,6 +12,7 @@ import { LIVE_CAMPAIGNS } from "#tools/statuses/campaigns.ts";
 import { isLiveVersion, refuseUsed } from "#tools/uses/refuse-used.ts";
 import { countOpenCalls } from "#tools/voice-calls/call.ts";
 import { columns } from "./columns.ts";
+import { BUILT_IN } from "./prices.ts";
 
 export default table({
   name: "message_providers",
@@ -82,9 +83,10 @@ async function takeDefault({ sql, property }: Context, channel: string, id: stri
     where property_id = ${property.id} and channel = ${channel} and is_default and id is distinct from ${id}`;
 }
 
-async function beforeDelete(context: Context, { id, channel }: RowOf<typeof columns>): Promise<Values> {
+async function beforeDelete(context: Context, provider: RowOf<typeof columns>): Promise<Values> {
+  const { id, channel, kind } = provider;
   await refuseUsed(context, { noun: "provider", id });
-  await refuseLast(context, { id, channel });
+  if (!BUILT_IN.has(kind)) await refuseLast(context, provider);
   const open = channel === "voice" ? await countOpenCalls(context, id) : 0;
   if (open > 0) {
     throw new Fault("conflict", {

@@ -11,8 +11,8 @@ export function priceUnit(channel: SendingChannel): PricedUnit {
   return UNITS[channel] ?? "message";
 }
 
-/** The built-in providers, which cost nothing. */
-export const COSTS_NOTHING: ReadonlySet<string> = new Set(["mailbox", "simulator"]);
+/** The built-in providers: they reach nobody, and cost nothing. */
+export const BUILT_IN: ReadonlySet<string> = new Set(["mailbox", "simulator"]);
 
 // A text costs fractions of a cent.
 const PLACES = 10_000;

@@ -1,4 +1,6 @@
+import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { lockWaits, openTransaction } from "../../support/blocking.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { arcadeIn, SURE } from "../games/arcade.ts";
 import { chain, type JourneyClock, journeyClock, type PlainNode } from "./clock.ts";
@@ -27,8 +29,8 @@ const message = (config: object) => ({
 });
 const call = (operation: string, input: object) => clock.scenario.call(operation, input);
 const GOLD = { conditions: [{ field: "tier", operator: "eq", value: "Gold" }] };
-const segment = async (type = "dynamic"): Promise<string> =>
-  (await call("create_segment", { name: "Ours", type, ...(type === "dynamic" && GOLD) })).id;
+const segment = async (type = "dynamic", name = "Ours"): Promise<string> =>
+  (await call("create_segment", { name, type, ...(type === "dynamic" && GOLD) })).id;
 const player = () => clock.scenario.player({ player_id: "P1", email: "p1@example.com" });
 
 /** The records, each with a node that uses it and the call that deletes it. */
@@ -148,6 +150,49 @@ describe("a record that a live journey uses stays", () => {
     await remove();
   });
 
+  test.each(RECORDS)("a %s that is deleted beside the publishing", async (noun, made) => {
+    const { node, gone } = await made();
+    const { id: journeyId } = await call("create_journey", {
+      name: "J",
+      draft_definition: chain([node, end]),
+    });
+    const admin = postgres(service.database.url, { max: 2, onnotice: () => {} });
+    const release = await openTransaction(
+      admin,
+      (sql) => sql`select from journeys where id = ${journeyId} for update`,
+    );
+    const publishing = call("publish_journey", { journeyId, propertyId: clock.scenario.id });
+    await lockWaits(admin, 1);
+    const deleting = expect(call(...gone)).rejects.toThrow(`uses this ${noun}.`);
+    await lockWaits(admin, 2);
+    await release();
+    await publishing;
+    await deleting;
+    await admin.end();
+  });
+
+  test("a segment by way of another's earlier rules, a goal or exit conditions", async () => {
+    const inner = await segment("static", "Inner");
+    const by = { conditions: [{ field: `segment.${inner}`, operator: "in_segment" }] };
+    const { id: outer } = await call("create_segment", { name: "Outer", ...by });
+    const remove = () => call("delete_segment", { id: inner });
+    const says = (name: string) => `The journey "${name}", which is active, uses this segment.`;
+    const nodes = chain([branchOf(`segment.${outer}`, "in_segment"), end]);
+    const nested = await clock.published(nodes, { name: "Nested" });
+    await call("update_segment", { id: outer, ...GOLD });
+    await expect(remove()).rejects.toThrow(says("Nested"));
+    await call("archive_journey", { journeyId: nested, propertyId: clock.scenario.id });
+    for (const [name, more] of [
+      ["Goal", { goal: by }],
+      ["Exit", { exit_conditions: by }],
+    ] as const) {
+      const journey = await clock.published(chain([rest, end]), { name, ...more });
+      await expect(remove()).rejects.toThrow(says(name));
+      await call("archive_journey", { journeyId: journey, propertyId: clock.scenario.id });
+    }
+    await remove();
+  });
+
   test("and is free with the journey's archive", async () => {
     const id = await segment();
     const journey = await clock.published(chain([branchOf(`segment.${id}`, "in_segment"), end]));
@@ -175,6 +220,44 @@ describe("a record that a live journey uses stays", () => {
     await clock.deliver();
     expect((await clock.scenario.mailbox()).map(({ subject }) => subject)).toEqual(["Kept words"]);
   });
+});
+
+test("the only provider of a channel stays as long as somebody is in a version with a message by it", async () => {
+  const provider = { name: "Ours", channel: "email", kind: "smtp", credentials: SMTP, allows_gaming: true };
+  const { id } = await call("create_message_provider", provider);
+  const own = message({ from_email: "offers@example.com" });
+  const journey = await clock.published(chain([rest, own, end]), { name: "Welcome" });
+  const ids = [await player()];
+  await clock.enroll(journey, ids);
+  await clock.pass(1, journey);
+  const remove = () => call("delete_message_provider", { id });
+  const says = 'The journey "Welcome" is active and has no other email provider';
+  await expect(remove()).rejects.toThrow(says);
+  await clock.republish(journey, chain([rest, end]));
+  await expect(remove()).rejects.toThrow(says);
+  await call("exit_players", { journeyId: journey, propertyId: clock.scenario.id, playerIds: ids });
+  await remove();
+});
+
+test("a draft that another changes while its records are locked is not published", async () => {
+  const [first, second] = [await segment(), await segment("dynamic", "Others")];
+  const draft = (id: string) => chain([branchOf(`segment.${id}`, "in_segment"), end]);
+  const { id: journeyId } = await call("create_journey", { name: "J", draft_definition: draft(first) });
+  const admin = postgres(service.database.url, { max: 2, onnotice: () => {} });
+  const release = await openTransaction(
+    admin,
+    (sql) => sql`select from segments where id = ${first} for update`,
+  );
+  const publishing = call("publish_journey", { journeyId, propertyId: clock.scenario.id });
+  publishing.catch(() => {});
+  await lockWaits(admin, 1);
+  await call("update_journey", { id: journeyId, draft_definition: draft(second) });
+  await release();
+  await expect(publishing).rejects.toThrow(
+    "The journey's draft has just been changed. Read it, and publish again.",
+  );
+  await call("publish_journey", { journeyId, propertyId: clock.scenario.id });
+  await admin.end();
 });
 
 describe("a record that a live journey uses keeps its meaning", () => {

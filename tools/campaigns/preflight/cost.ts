@@ -3,7 +3,7 @@ import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
-import { COSTS_NOTHING, PRICED_UNITS, priceUnit, roundedCost } from "#tools/providers/prices.ts";
+import { BUILT_IN, PRICED_UNITS, priceUnit, roundedCost } from "#tools/providers/prices.ts";
 import type { RenderedMessage } from "./readiness.ts";
 import { type Sample, sampleOf } from "./sample.ts";
 
@@ -48,7 +48,7 @@ export async function estimatedCost(
 /** The operator's own provider. The mailbox and the simulator cost nothing. */
 function configured({ config }: Context, channel: SendingChannel) {
   const { name } = configuredProvider(config, channel);
-  return { name, unit_price: COSTS_NOTHING.has(name) ? 0 : null, price_currency: null };
+  return { name, unit_price: BUILT_IN.has(name) ? 0 : null, price_currency: null };
 }
 
 function unknownPrice(name: string, unit: Cost["unit"]): string {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
-import { COSTS_NOTHING, PRICED_UNITS, priceUnit, roundedCost } from "#tools/providers/prices.ts";
+import { BUILT_IN, PRICED_UNITS, priceUnit, roundedCost } from "#tools/providers/prices.ts";
 import type { CallStats } from "#tools/voice-calls/figures.ts";
 
 export const CostSoFar = z
@@ -51,7 +51,7 @@ export async function costSoFar(
   const bought = groups.filter(({ accepted }) => accepted > 0);
   const prices = await pricesOf(tenant, bought);
   const priced = bought.map((group) => {
-    const isFree = group.provider_id === null && COSTS_NOTHING.has(group.provider ?? "");
+    const isFree = group.provider_id === null && BUILT_IN.has(group.provider ?? "");
     const price = isFree ? FREE : prices.get(group.provider_id ?? "");
     return { units: unit === "segment" ? group.segments : group.accepted, price };
   });

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from "node:util";
+import { Fault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Preflight, preflight } from "#tools/campaigns/preflight/preflight.ts";
 import type { Definition, NodeOf } from "#tools/journeys/definition/definition.ts";
@@ -62,15 +64,16 @@ function entrySegments({ nodes }: Definition): string[] {
 
 /**
  * Locks the records that a journey's draft names, against their deletion. Before the journey: a refresh locks its
- * segment before the journeys that begin with it, and the two would wait for one another.
+ * segment before the journeys that begin with it, and the two would wait for one another. Answers the locked journey.
+ * Throws `conflict` where its draft has changed meanwhile: that may name others.
  */
-export async function lockNamed(context: Context, journeyId: string): Promise<void> {
+export async function lockWithNamed(context: Context, journeyId: string): Promise<Journey> {
   const { sql, property } = context;
-  const { draft_definition, goal, exit_conditions } = await findJourney(context, journeyId);
+  const before = await findJourney(context, journeyId);
   await sql`
-    select from segments where property_id = ${property.id} and id = any(${entrySegments(draft_definition)}::uuid[])
+    select from segments where property_id = ${property.id} and id = any(${entrySegments(before.draft_definition)}::uuid[])
     order by id for no key update`;
-  const named = JSON.stringify([draft_definition, goal, exit_conditions]).match(UUID) ?? [];
+  const named = JSON.stringify(namesOf(before)).match(UUID) ?? [];
   await sql`
     select from segments where property_id = ${property.id} and id = any(${named}::uuid[]) order by id for key share`;
   await sql`
@@ -78,7 +81,20 @@ export async function lockNamed(context: Context, journeyId: string): Promise<vo
   await sql`
     select from message_providers where property_id = ${property.id} and id = any(${named}::uuid[]) order by id for key share`;
   await sql`select from custom_fields where property_id = ${property.id} order by id for key share`;
+  const journey = await findJourney(context, journeyId, { lock: "change" });
+  if (!isDeepStrictEqual(namesOf(journey), namesOf(before))) {
+    throw new Fault("conflict", {
+      message: "The journey's draft has just been changed. Read it, and publish again.",
+    });
+  }
+  return journey;
 }
+
+const namesOf = ({ draft_definition, goal, exit_conditions }: Journey) => [
+  draft_definition,
+  goal,
+  exit_conditions,
+];
 
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi;
 

@@ -1,8 +1,9 @@
 import { adHoc, sql } from "#db/sql.ts";
-import type { Tenant } from "#runtime/operation/context.ts";
+import type { Context, Tenant } from "#runtime/operation/context.ts";
 import type { NodeOf } from "#tools/journeys/definition/definition.ts";
 import type { Moment } from "#tools/journeys/nodes/node.ts";
 import { secondsOf, spacing } from "#tools/journeys/nodes/rate-limit.ts";
+import { noteLook } from "./look.ts";
 import { BATCH } from "./move.ts";
 import type { Version } from "./version.ts";
 
@@ -45,25 +46,35 @@ export async function giveSlots(
 
 /** A person may come later than planned by this share of the limit's time before the line behind is put off. */
 const LATE_SHARE = 60;
+/** A long line is put off seldomer: after at least this many times as long as the last time took. */
+const TIMES_AS_LONG = 4;
 
 /**
  * Puts off the line at a rate limit whose first person is late, such as behind a pause: the others follow evenly, and
- * nobody passes anybody. A person whom a gap follows holds nobody up.
+ * nobody passes anybody. A person whom a gap follows holds nobody up. Putting off a line makes its first person late
+ * again, by as long as it takes: without a bound a long line would be put off in every step.
  */
 export async function delayLine(
-  { sql: transaction, property }: Tenant,
-  { now, tick }: Moment,
-  { journeyId }: Version,
+  context: Context,
+  moment: Moment,
+  version: Version,
   node: NodeOf<"rate_limit">,
 ): Promise<void> {
+  const { sql: transaction, property } = context;
+  const { now, tick } = moment;
+  const { journeyId } = version;
+  const startedAt = performance.now();
   const apart = sql`make_interval(secs => ${spacing(node.config)}::double precision)`;
   const late = Math.max(secondsOf(node.config) / LATE_SHARE, tick);
-  const earliest = sql`${now} - make_interval(secs => ${late}::double precision)`;
-  await transaction`
+  const earliest = sql`(select at from earliest)`;
+  const [{ people }] = await transaction<[{ people: number }]>`
     ${adHoc(sql`with line as materialized (
-      select version from journey_nodes
+      select version, look_ms from journey_nodes
       where property_id = ${property.id}::uuid and journey_id = ${journeyId}::uuid and node = ${node.id}::text
       order by version for no key update
+    ), earliest as materialized (
+      select ${now} - make_interval(secs =>
+        greatest(${late}::double precision, max(look_ms) * ${TIMES_AS_LONG}::double precision / 1000)) as at from line
     ), first as materialized (
       select min(f.wake_at) as wake_at from line cross join lateral (
         select d.wake_at from journey_enrollments d
@@ -83,8 +94,11 @@ export async function delayLine(
     ), delayed as (
       update journey_enrollments e set wake_at = s.slot, updated_at = ${now}
       from slots s where e.property_id = ${property.id}::uuid and e.id = s.id and s.slot > s.wake_at
+    ), kept as (
+      update journey_nodes n set last_slot = s.slot from (select max(slot) as slot from slots) s
+      where n.property_id = ${property.id}::uuid and n.journey_id = ${journeyId}::uuid and n.node = ${node.id}::text
+        and n.last_slot < s.slot
     )
-    update journey_nodes n set last_slot = s.slot from (select max(slot) as slot from slots) s
-    where n.property_id = ${property.id}::uuid and n.journey_id = ${journeyId}::uuid and n.node = ${node.id}::text
-      and n.last_slot < s.slot`)}`;
+    select count(*)::int as people from slots`)}`;
+  if (people > 0) await noteLook(context, moment, { version, node }, startedAt);
 }

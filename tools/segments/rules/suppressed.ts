@@ -9,7 +9,10 @@ const HASHES: Record<string, Fragment[]> = {
   all: [sql`p.email_hash`, sql`p.phone_hash`],
 };
 
-/** Whether a suppression in force stops the channel for `players p`. One `exists` a key, not one with `or`: each can then be hashed or answered by its index. */
+/**
+ * Whether a suppression in force stops the channel for `players p`. Each key has its own `exists`, which can be hashed
+ * or answered by its index: one with `or` cannot.
+ */
 export function suppressed(channel: string, { property, now }: Scope): Fragment {
   const channels = raw(channel === "all" ? "'all'" : `'all', '${channel}'`);
   const live = sql`s.property_id = ${property} and s.channel in (${channels}) and s.lifted_at is null

@@ -3,6 +3,7 @@ import { LRUCache } from "lru-cache";
 import { storable } from "#db/text.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { OUT_OF_TIME, stepped } from "#runtime/limits/turns.ts";
+import { IN_QUERY, withEncodedValues } from "./query-values.ts";
 
 /** An email of 100 KB is cut off by large mail clients. These leave room for more, and none for a bomb. */
 export const SOURCE_CHARACTERS = 500_000;
@@ -19,15 +20,6 @@ const BRACKETS = 2_000;
 const FILE_TAGS = ["include", "render", "layout", "block"];
 // These filters parse and run an expression for each item, and never check the time limit.
 const EXPRESSION_FILTERS = /_exp$/;
-
-// A tag has TAG_CHARACTERS at most: without that bound open tags would be searched to the end, again and again.
-/** An address, from its scheme or one of our links on, with the Liquid in it. */
-const ADDRESS =
-  /(?:https?:\/\/|(?=\{\{-?\s{0,9}(?:unsubscribe|preferences|inbox|game)_url\b))(?:\{\{.{0,1000}?\}\}|\{%.{0,1000}?%\}|[^\s"'<>{]|\{(?![{%]))*/gs;
-const PARTS_OF_ADDRESS = /\{\{(.{0,1000}?)(-?\}\})|\{%.{0,1000}?%\}|[^{]+|\{/gs;
-/** Filters that encode the value already, or mean it as it is. */
-const ENCODING = /\|\s*(?:url_encode|cgi_escape|uri_escape|base64_url_safe_encode|raw)\b/;
-const IN_QUERY = "in_query";
 
 /** The columns of a player that templates may use. */
 export const PLAYER_FIELDS = [
@@ -143,21 +135,6 @@ export function checkSyntax(record: Record<string, unknown>): string[] {
     return typeof source === "string" ? parseField(field, source, engine).variables : [];
   });
   return [...new Set(names)].sort();
-}
-
-/** The source with each printed value of an address's query percent-encoded: `&` in a name would begin another field. */
-function withEncodedValues(source: string): string {
-  return source.replace(ADDRESS, (address) => {
-    let isValue = false;
-    return address.replace(PARTS_OF_ADDRESS, (part, printed: string | undefined, end: string) => {
-      if (printed !== undefined) {
-        return isValue && !ENCODING.test(printed) ? `{{${printed} | ${IN_QUERY} ${end}` : part;
-      }
-      const last = /^\{%/.test(part) ? undefined : /[?&#=](?=[^?&#=]*$)/.exec(part)?.[0];
-      isValue = last === undefined ? isValue : last === "=";
-      return part;
-    });
-  });
 }
 
 function checkTags(field: string, source: string): void {

@@ -45,14 +45,14 @@ function tryPart(trying: Gathering, part: ParsedField, variables: Record<string,
   }
 }
 
-/** Gives a value to a missing variable. False where a text stands in its way. */
+/** Gives a value to a missing variable. False where a text stands in its way, or it cannot have one: `__proto__`. */
 function standIn(variables: Record<string, unknown>, path: string[]): boolean {
   const name = path.pop()!;
   let place: unknown = variables;
   for (const key of path) place = (place as Record<string, unknown> | undefined)?.[key];
   if (typeof place !== "object" || place === null || Object.hasOwn(place, name)) return false;
   (place as Record<string, unknown>)[name] = "sample";
-  return true;
+  return Object.hasOwn(place, name);
 }
 
 /** Parts of one work, whose faults are thrown together. */

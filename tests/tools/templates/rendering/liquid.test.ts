@@ -19,9 +19,40 @@ test.each([
     "https://x.example/?n={% if first_name %}{{ first_name }}{% endif %}",
     "https://x.example/?n=Ana%20%26%20Bob",
   ],
+  ["HTTPS://X.example/?n={{ first_name }}", "HTTPS://X.example/?n=Ana%20%26%20Bob"],
+  [
+    "{% assign n = first_name | upcase %}https://x.example/?n={{ n }}",
+    "https://x.example/?n=ANA%20%26%20BOB",
+  ],
+  [
+    "{% capture n %}{{ first_name }}{% endcapture %}https://x.example/?n={{ n }}",
+    "https://x.example/?n=Ana%20%26%20Bob",
+  ],
+  ["https://x.example/?t=YQ=={{ first_name }}", "https://x.example/?t=YQ==Ana%20%26%20Bob"],
+  [
+    "n=https://x.example/{{ player.custom.next }}?n={{ player.custom.next }}",
+    "n=https://x.example/https://spa.example/a?b=c?n=https%3A%2F%2Fspa.example%2Fa%3Fb%3Dc",
+  ],
   // Encoded by its author, meant as it is, or no value of a query.
   ["https://x.example/?n={{ first_name | url_encode }}", "https://x.example/?n=Ana+%26+Bob"],
   ["https://x.example/?n={{ first_name | raw }}", "https://x.example/?n=Ana & Bob"],
+  [
+    "{% assign n = first_name | url_encode %}https://x.example/?n={{ n }}",
+    "https://x.example/?n=Ana+%26+Bob",
+  ],
+  [
+    "{% assign n = first_name | url_encode %}{% assign m = n | downcase %}https://x.example/?n={{ m }}",
+    "https://x.example/?n=ana+%26+bob",
+  ],
+  [
+    "{% capture q %}n={{ first_name | url_encode }}{% endcapture %}https://x.example/?q=1{{ q }}",
+    "https://x.example/?q=1n=Ana+%26+Bob",
+  ],
+  [
+    "{% capture l %}https://x.example/?n={{ first_name }}{% endcapture %}{{ first_name }} {{ l }}",
+    "Ana & Bob https://x.example/?n=Ana%20%26%20Bob",
+  ],
+  ["{% raw %}https://x.example/?n={{ first_name }}{% endraw %}", "https://x.example/?n={{ first_name }}"],
   ["{{ player.custom.next }}", "https://spa.example/a?b=c"],
   [
     "Ready? {{ first_name }}: https://x.example/?a=b {{ first_name }}",
