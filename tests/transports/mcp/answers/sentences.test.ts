@@ -81,6 +81,13 @@ test("figures of calls say who answered, and nothing of opens and clicks", async
   expect(said({ cost })).toContain("Cost so far: 0.3 USD for 3 minutes, without 1 whose price is not known.");
 });
 
+test("a file of one row is told in the singular", () => {
+  const said = (text: string) =>
+    sentenceOf(CATALOG.operations.get("export_players")!, { format: "csv", text, has_more: false });
+  expect(said("player_id\nS1\n")).toContain("the row is here.");
+  expect(said("player_id\nS1\nS2\n")).toContain("all 2 rows are here.");
+});
+
 test("a filter outside of filters is told its place", async () => {
   const { texts } = await ask("list_players", { "tier.eq": "Gold" });
   expect(texts[0]).toContain('A filter stands in filters: {"tier.eq": …}.');
@@ -186,6 +193,11 @@ test("an answer on who may be contacted tells the reasons in its text", async ()
   await call("create_player", { player_id: "E1", email: "e1@players.test" }, tenant.id);
   const one = await ask("explain_eligibility", { playerId: "E1", channel: "email" });
   expect(one.texts[0]).toContain("not allowed by email: no_consent.");
+  const defer = { reasons: ["frequency_capped"], retry_at: "2027-07-01T20:00:00Z" };
+  const later = { channel: "email", allowed: true, reasons: [], defer };
+  expect(sentenceOf(CATALOG.operations.get("explain_eligibility")!, later)).toContain(
+    "allowed by email, but not now: frequency_capped until 2027-07-01T20:00:00Z.",
+  );
   const all = await ask("segment_reach", {
     conditions: [{ field: "player_id", operator: "eq", value: "E1" }],
   });
