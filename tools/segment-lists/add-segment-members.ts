@@ -48,14 +48,16 @@ export default tool({
     await checkSegment(context, segmentId);
     const players = await chosenPlayers(context, who);
     const behind = await watchAudiences(context, players);
-    const members = await addMembers(context, segmentId, players);
-    await behind([...players, ...members]);
-    await askAboutMoves(context, players);
-    context.audit({ entity: "segments", entityId: segmentId, diff: { added: members.length } });
+    const entries = await addEntries(context, segmentId, players);
+    const added = entries.map(({ player_id }) => player_id);
+    // Beside the same players as before: those on the list already have not left it.
+    await behind([...players, ...entries.map(({ id }) => id)]);
+    await askAboutMoves(context, added);
+    context.audit({ entity: "segments", entityId: segmentId, diff: { added: added.length } });
     return {
       success: true as const,
-      added: members.length,
-      already_members: players.length - members.length,
+      added: added.length,
+      already_members: players.length - added.length,
     };
   },
 });
@@ -127,26 +129,30 @@ async function matchingPlayers(
   return found.map(({ id }) => id);
 }
 
-/** Answers the ids of the new entries. */
-async function addMembers(
+interface Entry {
+  id: string;
+  player_id: string;
+}
+
+/** Answers the new entries. */
+async function addEntries(
   { sql: transaction, property, enqueue }: Context,
   segmentId: string,
   players: readonly string[],
-): Promise<string[]> {
-  const added = await transaction<{ id: string }[]>`
+): Promise<Entry[]> {
+  const entries = await transaction<Entry[]>`
     insert into segment_members (property_id, segment_id, player_id, source)
     select ${property.id}::uuid, ${segmentId}::uuid, w.id, 'manual' from unnest(${players.toSorted()}::uuid[]) w(id)
     on conflict (property_id, segment_id, player_id) do nothing
-    returning id`;
-  const ids = added.map(({ id }) => id);
-  if (ids.length === 0) return ids;
+    returning id, player_id`;
+  if (entries.length === 0) return [];
   enqueue(refreshSegment, { segmentId }, { dedupe: segmentId });
   await emitMany(
     transaction,
     property.id,
     "player.segment_entered",
     sql`select to_jsonb(m) as object from segment_members m
-      where m.property_id = ${property.id} and m.id = any(${ids}::uuid[])`,
+      where m.property_id = ${property.id} and m.id = any(${entries.map(({ id }) => id)}::uuid[])`,
   );
-  return ids;
+  return [...entries];
 }

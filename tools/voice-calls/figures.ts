@@ -89,8 +89,12 @@ function wasPickedUp(): Fragment {
 
 const BEGUN_MINUTES = fragment`greatest(1, ceil(seconds / 60.0))`;
 
-/** Counts the calls of a campaign. */
-export async function countCalls(context: Tenant, campaignId: string): Promise<CallStats> {
+/** Counts the calls of a campaign, those of its sends `s` that fit the condition. */
+export async function countCalls(
+  context: Tenant,
+  campaignId: string,
+  period: ReturnType<Tenant["sql"]>,
+): Promise<CallStats> {
   const { sql, property } = context;
   const laws = await voiceLaws(context);
   const rows = await sql<Counted[]>`
@@ -111,7 +115,9 @@ export async function countCalls(context: Tenant, campaignId: string): Promise<C
       coalesce(sum(${BEGUN_MINUTES}) filter (where answered_by is not null and cost is null), 0)::int as unpriced_minutes, sum(cost) as cost,
       case when count(distinct cost_currency) = 1 then min(cost_currency) end as cost_currency
     from voice_calls c
-    where property_id = ${property.id} and campaign_id = ${campaignId}
+    where property_id = ${property.id} and campaign_id = ${campaignId} and send_id in (
+      select s.id from campaign_sends s
+      where s.property_id = ${property.id} and s.campaign_id = ${campaignId} ${period})
     group by simulated`;
   const figures = (isSimulated: boolean) => {
     const { simulated: _, ...found } = rows.find((row) => row.simulated === isSimulated) ?? {

@@ -68,7 +68,7 @@ export function mcpFace(service: Service, catalog: Catalog, makerOf = serverMake
 
   const listening = openListening(machine, server);
   const serve = async (request: Request, { call, frame, parsedBody }: McpContext): Promise<Response> => {
-    const refused = hostFault(request, hosts) ?? methodFault(request);
+    const refused = hostFault(request, hosts, service.config) ?? methodFault(request);
     if (refused) throw refused;
     const surface = machine.surfaces.of(call, readOptions(request, catalog, call.actor));
     const { body, flaw, argumentsFlaw } = await messageOf(request, parsedBody);

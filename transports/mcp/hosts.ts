@@ -11,10 +11,14 @@ export function ownHosts({
 }
 
 /**
- * Refuses pages of other sites, and host names that a stranger's DNS points here (DNS rebinding). An IP address needs
- * no DNS, so it is safe.
+ * Refuses pages of other sites that CORS_ORIGINS does not name, and host names that a stranger's DNS points here (DNS
+ * rebinding). An IP address needs no DNS, so it is safe.
  */
-export function hostFault(request: Request, own: ReadonlySet<string | null>): Fault | null {
+export function hostFault(
+  request: Request,
+  own: ReadonlySet<string | null>,
+  { corsOrigins }: Pick<Config, "corsOrigins">,
+): Fault | null {
   const host = hostOf(`http://${request.headers.get("host") ?? ""}`);
   if (host === null || !(own.has(host) || isAddress(host))) {
     return new Fault("forbidden", {
@@ -22,7 +26,7 @@ export function hostFault(request: Request, own: ReadonlySet<string | null>): Fa
     });
   }
   const given = request.headers.get("origin");
-  if (given === null) return null;
+  if (given === null || corsOrigins.includes(given)) return null;
   const origin = /^https?:/.test(given) ? hostOf(given) : null;
   if (origin !== null && (own.has(origin) || origin === host)) return null;
   return new Fault("forbidden", { message: "Requests from this origin are not allowed." });

@@ -109,6 +109,17 @@ test("a page of a named origin may call the API, and of no other", async () => {
     200,
     expect.stringMatching(/\/\d+$/),
   ]);
+  const agent = (Origin: string) =>
+    service.post(
+      "/api/mcp",
+      { jsonrpc: "2.0", id: 1, method: "tools/list" },
+      { Origin, Accept: "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25" },
+    );
+  const listed = await agent("https://dashboard.example");
+  expect(listed.status, listed.text).toBe(200);
+  expect(listed.headers.get("access-control-allow-origin")).toBe("https://dashboard.example");
+  expect((await agent("https://evil.example")).status).toBe(403);
+  expect((await agent("http://dashboard.example")).status).toBe(403);
   expect((await ask("https://evil.example")).headers.get("access-control-allow-origin")).toBeNull();
 });
 

@@ -125,6 +125,7 @@ test("an approved call cannot be changed into another one", async () => {
   const others = [{ field: "tier", operator: "is_set" }];
   await isHeld("update_segment", { id: segment.id, conditions: others });
   await isHeld("create_segment_member", { segment_id: list.id, player_id: rows[2]!.id });
+  await isHeld("add_segment_members", { segmentId: list.id, playerIds: [rows[2]!.id] });
   const changed = { subject: "Something else" };
   const chosen = await service.request("PATCH", "/api/campaigns?status=eq.scheduled", { body: changed });
   expect(chosen.body).toMatchObject({ code: "approval_required" });

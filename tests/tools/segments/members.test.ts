@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { CATALOG } from "#tools/catalog.ts";
 import { refused } from "../../support/answers.ts";
+import { onceOverMcp } from "../../support/operation-calls.ts";
 import { startService, type TestService } from "../../support/service.ts";
 
 let service: TestService;
@@ -72,6 +74,19 @@ test("many players come onto a list by one call: by ids, by the operator's numbe
   expect(stranger.body.error).toBe(
     'playerNumbers: this property has no player "nobody", "no one". Nobody was added',
   );
+  const { body: gone } = await service.post("/api/players", { player_id: "m-gone" });
+  await service.request("DELETE", `/api/players/${gone.id}`);
+  await refused(404, "not_found", add({ playerIds: [gone.id] }));
+  await refused(404, "not_found", add({ playerNumbers: ["m-gone"] }));
+  const either = [...rules, { field: "player_id", operator: "in", value: ["m-low", "m-gone"] }];
+  expect(await counts({ conditions: either, logic: "or" })).toEqual([200, 1, 2]);
+  const { body: audited } = await service.get(
+    "/api/audit_logs?action=eq.add_segment_members&order=created_at.desc&limit=1",
+  );
+  expect(audited).toMatchObject([{ entity: "segments", entity_id: list.id, diff: { added: 1 } }]);
+  const { body: old } = await service.post("/api/segments", { name: "Old", type: "static" });
+  await service.request("DELETE", `/api/segments/${old.id}`);
+  await refused(404, "not_found", add({ segmentId: old.id, playerIds: ids }));
   await refused(400, "invalid", add({}));
   await refused(400, "invalid", add({ playerIds: ids, playerNumbers: ["m-10"] }));
   await refused(409, "conflict", add({ segmentId: segment, playerIds: ids }));
@@ -95,8 +110,36 @@ test("many players come onto a list by one call: by ids, by the operator's numbe
   );
 });
 
+test("no call puts more than 10,000 players on a list, and so many are put there at once", async () => {
+  const { id: propertyId, key } = await service.newTenant();
+  const { body: list } = await service.post(
+    "/api/segments",
+    { name: "Huge", type: "static" },
+    { "X-Api-Key": key },
+  );
+  await service.database.db.asProperty(
+    propertyId,
+    (sql) => sql`
+      insert into players (property_id, player_id, tier)
+      select ${propertyId}, 'huge-' || n, case when n = 0 then 'Last' else 'Huge' end from generate_series(0, 10000) n`,
+  );
+  const add = (condition: object) =>
+    service.post(
+      "/api/functions/add-segment-members",
+      { propertyId, segmentId: list.id, conditions: [{ field: "tier", ...condition }] },
+      { "X-Api-Key": key },
+    );
+  const most = await refused(400, "invalid", add({ operator: "is_set" }));
+  expect(most.body.error).toContain("match more than 10000 players");
+  expect(await add({ operator: "eq", value: "Huge" })).toMatchObject({
+    status: 200,
+    body: { added: 10_000, already_members: 0 },
+  });
+});
+
 test("an agent is asked before many players come onto the list of a campaign that was approved without them", async () => {
   const { body: list } = await service.post("/api/segments", { name: "Approved list", type: "static" });
+  await service.post("/api/segment_members", { segment_id: list.id, player_id: ids[2] });
   const { id: property } = service.tenant;
   const mail = {
     name: "To the list",
@@ -106,26 +149,28 @@ test("an agent is asked before many players come onto the list of a campaign tha
     segment_id: list.id,
   };
   const { body: campaign } = await service.post("/api/campaigns", mail);
-  const when = { campaign_id: campaign.id, segment_id: list.id, scheduled_at: "2099-01-01T10:00:00Z" };
-  await service.call("schedule_campaign", when, property);
-  const ask = async (more: object = {}) => {
-    const params = {
-      name: "call_tool",
-      arguments: {
-        name: "add_segment_members",
-        arguments: { segmentId: list.id, playerNumbers: ["m-10", "m-20"], ...more },
-      },
-    };
-    const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params };
-    const { body } = await service.post("/api/mcp", message, {
-      Accept: "application/json, text/event-stream",
-      "MCP-Protocol-Version": "2025-11-25",
-    });
-    return body.result;
+  const ask = async (name: string, input: object) => {
+    const { data } = await onceOverMcp(service, CATALOG.operations.get(name)!, { ...input });
+    return data;
   };
-  const asked = await ask();
-  expect(asked.content[0].text).toContain('This changes the list "Approved list"');
-  expect((await service.get(`/api/segment_members?segment_id.eq=${list.id}`)).body).toEqual([]);
-  const done = await ask({ confirm_token: asked.structuredContent.confirm_token });
-  expect(done.structuredContent).toMatchObject({ success: true, added: 2, already_members: 0 });
+  const when = { campaign_id: campaign.id, segment_id: list.id, scheduled_at: "2099-01-01T10:00:00Z" };
+  const { confirm_token } = await ask("schedule_campaign", when);
+  await ask("schedule_campaign", { ...when, confirm_token });
+  const approved = async () => {
+    const [row] = await service.database.db.asProperty(
+      property,
+      (sql) => sql<{ count: number }[]>`
+        select (approved ->> 'count')::int as count from campaigns where property_id = ${property} and id = ${campaign.id}`,
+    );
+    return row!.count;
+  };
+  expect(await approved()).toBe(1);
+  const many = { segmentId: list.id, playerNumbers: ["m-10", "m-20", "m-30"] };
+  const asked = await ask("add_segment_members", many);
+  expect(asked.message).toContain('This changes the list "Approved list"');
+  expect((await service.get(`/api/segment_members?segment_id.eq=${list.id}`)).body).toHaveLength(1);
+  const confirmed = { ...many, confirm_token: asked.confirm_token };
+  expect(await ask("add_segment_members", confirmed)).toMatchObject({ added: 2, already_members: 1 });
+  // Those whom the person has seen come to the number that was approved.
+  expect(await approved()).toBe(3);
 });

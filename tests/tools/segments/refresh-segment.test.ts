@@ -130,7 +130,7 @@ test("players who enter or exit are told of once to those who ask, and players w
   expect(stored.rows).toBe(0);
 });
 
-test("a player who is put on a list has entered it, by hand or by an import", async () => {
+test("a player who is put on a list has entered it, by hand, by an import or among many", async () => {
   await api.post("/api/webhook_endpoints", { url: receiver.url, events: ["player.segment_entered"] });
   receiver.received.length = 0;
   const { id } = await segment({ name: "List", type: "static" });
@@ -138,10 +138,22 @@ test("a player who is put on a list has entered it, by hand or by an import", as
   await api.post("/api/segment_members", { segment_id: id, player_id: byHand.id });
   await api.post("/api/import_jobs", { csv: "player_id\nlist-1\nlist-2\nlist-3\n", segment_id: id });
   await service.idle();
-  const told = receiver.received.map(({ raw }) => JSON.parse(raw).data.object);
-  expect(told.filter(({ segment_id }) => segment_id === id)).toHaveLength(3);
+  const told = () => {
+    const objects = receiver.received.map(({ raw }) => JSON.parse(raw).data.object);
+    return objects.filter(({ segment_id }) => segment_id === id);
+  };
+  expect(told()).toHaveLength(3);
   await refreshed();
   expect((await read(id)).member_count).toBe(3);
+  const among = await player("list-4", "Gold");
+  await api.post("/api/functions/add-segment-members", {
+    ...{ propertyId: tenant.id, segmentId: id, playerNumbers: ["list-1", "list-4"] },
+  });
+  // Its count waits for no turn.
+  await service.idle();
+  expect((await read(id)).member_count).toBe(4);
+  expect(told()).toHaveLength(4);
+  expect(told().at(-1)).toMatchObject({ player_id: among.id, source: "manual" });
 });
 
 test("a list that was filled all at once is known to the planner before it is counted", async () => {

@@ -198,6 +198,34 @@ test("another rule of a segment behind the one by which players enter is confirm
   expect(data.message).toContain('This changes who enters the journey "Behind" from now on.');
 });
 
+test("many players who come onto a list behind the segment by which players enter are confirmed", async () => {
+  const list = await scenario.call("create_segment", { name: "Hosted", type: "static" });
+  const outer = await scenario.call("create_segment", {
+    name: "By the list",
+    conditions: [{ field: `segment.${list.id}`, operator: "in_segment" }],
+  });
+  const nodes = [
+    { id: "in", type: "trigger", config: { on: "segment_enter", segment_id: outer.id } },
+    { id: "mail", type: "message", config: message },
+  ];
+  const { id } = await scenario.call("create_journey", {
+    name: "Welcome",
+    draft_definition: { nodes, edges: [{ from: "in", to: "mail" }] },
+  });
+  await scenario.call("publish_journey", { journeyId: id, propertyId: scenario.id });
+  const add = CATALOG.operations.get("add_segment_members")!;
+  const input = { segmentId: list.id, playerIds };
+  const { data } = await onceOverMcp(service, add, input, { "X-Api-Key": key });
+  expect(data).toMatchObject({ confirmation_required: true });
+  expect(data.message).toMatch(/enter or go on in the journey "Welcome", which may write to them all/);
+  const { confirm_token } = data;
+  const { data: done } = await onceOverMcp(service, add, { ...input, confirm_token }, { "X-Api-Key": key });
+  expect(done).toMatchObject({ success: true, added: playerIds.length });
+  // Nobody comes onto the list by it.
+  const again = await onceOverMcp(service, add, input, { "X-Api-Key": key });
+  expect(again.data).toMatchObject({ success: true, added: 0, already_members: playerIds.length });
+});
+
 test("a simulation asks nothing: it changes nothing", async () => {
   const { data } = await ask("simulate_journey", { playerIds, days: 2 });
   expect(data).toMatchObject({

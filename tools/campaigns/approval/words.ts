@@ -199,5 +199,5 @@ function costOf(cost: Cost | null): string[] {
   const { amount, currency, unit, units, unit_price } = cost;
   if (amount === null) return ["Its cost is not known."];
   if (unit_price === 0) return ["It would cost nothing."];
-  return [`It would cost about ${amount} ${currency}: ${units} ${unit}s at ${unit_price}.`];
+  return [`It would cost about ${amount} ${currency}: ${counted(units!, unit)} at ${unit_price}.`];
 }

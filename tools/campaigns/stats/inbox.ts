@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Tenant } from "#runtime/operation/context.ts";
+import { type Period, within } from "./period.ts";
 
 const count = z.int();
 
@@ -12,12 +13,16 @@ export const InboxStats = z.object({
 type InboxStats = z.output<typeof InboxStats>;
 
 /** The messages of a campaign that are still in inboxes: an erasure takes its player's away. */
-export async function countMessages({ sql, property }: Tenant, campaignId: string): Promise<InboxStats> {
+export async function countMessages(
+  { sql, property }: Tenant,
+  campaignId: string,
+  period: Period,
+): Promise<InboxStats> {
   const [figures] = await sql<[InboxStats]>`
     select count(m.seen_at)::int as seen, count(m.read_at)::int as read, count(m.clicked_at)::int as clicked,
       count(m.archived_at)::int as archived
     from campaign_sends s
     join inbox_messages m on m.property_id = ${property.id} and m.id = s.id
-    where s.property_id = ${property.id} and s.campaign_id = ${campaignId}`;
+    where s.property_id = ${property.id} and s.campaign_id = ${campaignId} ${within(sql, period)}`;
   return figures;
 }

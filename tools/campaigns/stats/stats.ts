@@ -103,7 +103,7 @@ export async function countSends(
       ? await compareHoldout(context, campaign, within(sql, period))
       : NOT_COMPARED;
   const channel = sendingChannel(campaign);
-  const calls = channel === "voice" ? await countCalls(context, campaign.id) : null;
+  const calls = channel === "voice" ? await countCalls(context, campaign.id, within(sql, period)) : null;
   return {
     ...statesOf(groups, campaign.status),
     skipped,
@@ -111,7 +111,7 @@ export async function countSends(
     ...(summed as Record<Figure, number>),
     ...compared,
     calls,
-    inbox: channel === "inbox" ? await countMessages(context, campaign.id) : null,
+    inbox: channel === "inbox" ? await countMessages(context, campaign.id, period) : null,
     cost: await costSoFar(context, channel, { groups, calls }),
     ab_test: compareVariants(campaign, (id, metric) =>
       reachedOf(ofVariant(groups, id), METRIC_FIGURES[metric]),

@@ -84,28 +84,26 @@ function reach(checked: unknown): string {
 
 function statsPart(stats: Structured): string {
   const { audience, skipped, status } = stats;
+  if (audience === 0 && (status === "draft" || status === "scheduled")) {
+    return `the campaign is ${status}, and recipients are counted from its start on. preflight_campaign says whom it would reach now.`;
+  }
   const accepted = Number(stats.sent) + Number(stats.delivered);
   const others = ["pending", "bounced", "failed", "unknown", "cancelled"].filter((name) => stats[name]);
   const rest = others.map((name) => `; ${name} ${stats[name]}`).join("");
   const states = `sent ${accepted} of ${audience}${reasons("; skipped", skipped)}${rest}.`;
-  const test = testPart(stats.ab_test);
-  if (isRecord(stats.calls))
-    return `${states} ${callsPart(stats.calls)} Converted ${stats.converted}.${test}`;
-  if (audience === 0 && (status === "draft" || status === "scheduled")) {
-    return `the campaign is ${status}, and recipients are counted from its start on. preflight_campaign says whom it would reach now.`;
-  }
-  const acts =
-    stats.channel === "sms"
-      ? "Converted"
-      : `Opened by ${stats.opens_human}, clicked by ${stats.clicks_human}, converted`;
-  return `${states} ${acts} ${stats.converted}.${costPart(stats.cost)}${test}`;
+  return `${states} ${actsPart(stats)} ${stats.converted}.${costPart(stats.cost)}${testPart(stats.ab_test)}`;
+}
+
+function actsPart({ calls, channel, opens_human, clicks_human }: Structured): string {
+  if (isRecord(calls)) return `${callsPart(calls)} Converted`;
+  return channel === "sms" ? "Converted" : `Opened by ${opens_human}, clicked by ${clicks_human}, converted`;
 }
 
 function costPart(cost: unknown): string {
-  if (!isRecord(cost) || cost.currency === null) return "";
+  if (!isRecord(cost) || cost.amount === null || cost.currency === null) return "";
   const { amount, currency, unit, units, unpriced_units } = cost;
   const without = unpriced_units === 0 ? "" : `, without ${unpriced_units} whose price is not known`;
-  return ` Cost so far: ${amount} ${currency} for ${units} ${unit}s${without}.`;
+  return ` Cost so far: ${amount} ${currency} for ${counted(Number(units), String(unit))}${without}.`;
 }
 
 const VERDICTS: Readonly<Record<string, string>> = {
@@ -114,30 +112,40 @@ const VERDICTS: Readonly<Record<string, string>> = {
   not_enough_messages: "not enough messages yet to say more",
 };
 
+const REACHED: Readonly<Record<string, string>> = {
+  open: "opens",
+  click: "clicks",
+  conversion: "conversions",
+  redeem: "redemptions",
+};
+
 /** The ids of variants have a closed form, so they can stand in a sentence. */
 function testPart(test: unknown): string {
   if (!isRecord(test)) return "";
   const { metric, leader_id, runner_up_id, lead, p_value, verdict, winner_id } = test;
-  const said = `${VERDICTS[String(verdict)]}${p_value === null ? "" : ` (p ${Number(p_value).toFixed(3)})`}`;
+  const reached = REACHED[String(metric)];
+  const said = `${VERDICTS[String(verdict)]}${p_value === null ? "" : ` (${pWords(Number(p_value))})`}`;
   const led =
     leader_id === null
-      ? `no variant leads by ${metric}; ${said}`
-      : `${leader_id} leads ${runner_up_id} by ${(Number(lead) * 100).toFixed(1)} percentage points of ${metric}s, ${said}`;
+      ? `no variant leads by ${reached}; ${said}`
+      : `${leader_id} leads ${runner_up_id} by ${(Number(lead) * 100).toFixed(1)} percentage points of ${reached}, ${said}`;
   return ` A/B test: ${led}.${winner_id === null ? "" : ` The rest got ${winner_id}.`}`;
 }
+
+/** With four places: 0.0496 is significant, and 0.050 would not look so. */
+const pWords = (p: number) => (p < 0.0001 ? "p < 0.0001" : `p ${p.toFixed(4)}`);
 
 function callsPart(calls: Structured): string {
   const figures = (some: Structured) =>
     `${counted(Number(some.placed), "call")}, answered ${some.answered}, voicemail ${some.voicemail}, opted out ${some.opted_out}, ${counted(Number(some.minutes), "minute")}`;
-  const { abandoned_share: law, simulated, cost, cost_currency } = calls;
+  const { abandoned_share: law, simulated } = calls;
   const share =
     isRecord(law) && law.percent !== null ? ` Abandoned in ${law.days} days: ${law.percent} %.` : "";
-  const price = cost === null ? "" : ` Cost: ${cost} ${cost_currency ?? "in several currencies"}.`;
   const played =
     isRecord(simulated) && Number(simulated.placed) > 0
       ? ` Simulated, so nobody was called: ${figures(simulated)}.`
       : "";
-  return `${figures(calls)}.${share}${price}${played}`;
+  return `${figures(calls)}.${share}${played}`;
 }
 
 /** The reasons are the gate's own words. */

@@ -5,6 +5,7 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import { nearest } from "#db/nearest.ts";
+import { counted } from "#runtime/counted.ts";
 import { Fault, invalid, loggedFault } from "#runtime/faults.ts";
 import { checkPerson, checkScope, scopesIn, tenantOf, withTenant } from "#runtime/funnel/access.ts";
 import { canonicalHash } from "#runtime/funnel/audit.ts";
@@ -100,7 +101,7 @@ async function runNamed(
       const near = nearTools(surface, toolCall.name);
       throw invalid("name", `no such tool${near.length > 0 ? `; near: ${near.join(", ")}` : ""}`);
     }
-    if (!tool) throw refusal(machine, call, operation);
+    if (!tool) throw refusal(machine, surface, call, operation);
     if (surface.masked && isList(operation) && toolCall.input.format === "csv") {
       // A file is plain text: masking could not recognize names in it.
       throw invalid("format", "csv is not available while personal data is masked; use columns or items");
@@ -116,7 +117,7 @@ async function runNamed(
 }
 
 /** The reason why an existing tool is out of reach: the credential, or the connection's options. */
-function refusal({ surfaces }: Machine, call: Call, operation: Operation): Fault {
+function refusal({ surfaces }: Machine, surface: Surface, call: Call, operation: Operation): Fault {
   checkScope(operation, call.actor);
   checkPerson(operation, call);
   const { propertyId: wanted, actor } = call;
@@ -124,7 +125,7 @@ function refusal({ surfaces }: Machine, call: Call, operation: Operation): Fault
     return new Fault("wrong_property");
   if (!surfaces.allows(call, operation)) return new Fault("insufficient_scope");
   return new Fault("forbidden", {
-    message: `${operation.name} is not available on this connection: its toolsets, read_only or exclude option leaves it out.`,
+    message: `${operation.name} is not available on this connection: ${surface.leftOutBy(operation)} leaves it out.`,
   });
 }
 
@@ -253,7 +254,7 @@ async function fitting(
   const limit = Math.max(1, Math.floor(((rows * MOST_STRUCTURED) / size) * 0.95));
   const shorter = await invoke(service, operation, call, { ...input, limit });
   const warnings = [
-    `The page was shortened to ${limit} rows, to stay under 20,000 tokens; go on with the cursor.`,
+    `The page was shortened to ${counted(limit, "row")}, to stay under 20,000 tokens; go on with the cursor.`,
   ];
   return fitting({ service, operation, call, input }, shorter, { ...options, warnings });
 }

@@ -7,9 +7,6 @@ import { notOffered } from "#transports/mcp/listing/not-offered.ts";
 import { SearchInput } from "#transports/mcp/listing/tools.ts";
 import type { Machine, Surface } from "#transports/mcp/listing/visible-tools.ts";
 
-const OTHER_CONNECTION =
-  "a connection without the toolsets, read_only, exclude or pii option that leaves it out";
-
 /** Runs search_tools: the tools in reach that fit a request, and those that are withheld here, with what they need. */
 export function searchTools(
   { surfaces }: Machine,
@@ -26,7 +23,9 @@ export function searchTools(
   const not_permitted = withheld.map(({ operation }) => ({
     name: operation.name,
     title: operation.title,
-    needs: surfaces.allows(call, operation) ? OTHER_CONNECTION : requirementOf(operation),
+    needs: surfaces.allows(call, operation)
+      ? `another connection or key: ${surface.leftOutBy(operation)} leaves it out of this one`
+      : requirementOf(operation),
   }));
   return {
     structuredContent: {

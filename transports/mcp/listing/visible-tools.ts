@@ -28,6 +28,8 @@ export interface Surface {
   masked: boolean;
   /** The first tools in reach for a request, and the withheld ones among the best of all. */
   search(query: string, limit: number): { found: OfferedTool[]; withheld: OfferedTool[] };
+  /** The part of the connection that leaves a tool out, in words; null where none does. */
+  leftOutBy(operation: Operation): string | null;
 }
 
 export interface Surfaces {
@@ -56,9 +58,10 @@ export function surfaces(catalog: Catalog): Surfaces {
       if (!surface) {
         tools ??= describedTools(catalog);
         const all = tools;
+        const leftOut = (operation: Operation) => withheldBy(options, operation, catalog.domainOf);
         surface = surfaceOf(
-          all.filter((tool) => within(grant, tool.operation) && offers(options, tool)),
-          options,
+          all.filter(({ operation }) => within(grant, operation) && leftOut(operation) === null),
+          { options, leftOutBy: leftOut },
           (query) => {
             // The index is built at the first search.
             ranking ??= rankingOf(all);
@@ -80,7 +83,11 @@ function describedTools(catalog: Catalog): OfferedTool[] {
     .map((operation) => offeredTool(operation, catalog.domainOf.get(operation.name) ?? ""));
 }
 
-function surfaceOf(tools: OfferedTool[], options: Options, ranked: Ranking): Surface {
+function surfaceOf(
+  tools: OfferedTool[],
+  { options, leftOutBy }: Pick<Surface, "leftOutBy"> & { options: Options },
+  ranked: Ranking,
+): Surface {
   const searchable = options.toolsets === null && tools.length > MOST_LISTED;
   const reach = new Map(tools.map((tool) => [tool.operation.name, tool]));
   const isReached = ({ operation }: OfferedTool) => reach.has(operation.name);
@@ -95,6 +102,7 @@ function surfaceOf(tools: OfferedTool[], options: Options, ranked: Ranking): Sur
     reach,
     searchable,
     masked: options.masked,
+    leftOutBy,
     listed,
     listedJson: slim ? JSON.stringify(listed) : json,
     search: (query, limit) => {
@@ -107,14 +115,16 @@ function surfaceOf(tools: OfferedTool[], options: Options, ranked: Ranking): Sur
   };
 }
 
-function offers(
+function withheldBy(
   { toolsets, readOnly, exclude, masked }: Options,
-  { operation, toolset }: OfferedTool,
-): boolean {
+  { name, effect, file, zipped }: Operation,
+  domainOf: Catalog["domainOf"],
+): string | null {
   // Masking could not recognize names in a file, nor in all that there is about a person.
-  if (masked && (operation.file || operation.zipped)) return false;
-  if (Array.isArray(toolsets) && !toolsets.includes(toolset)) return false;
-  return !(readOnly && operation.effect !== "read") && !exclude.includes(operation.name);
+  if (masked && (file || zipped)) return "the masking of personal data";
+  if (Array.isArray(toolsets) && !toolsets.includes(domainOf.get(name) ?? "")) return "the option toolsets";
+  if (readOnly && effect !== "read") return "the option read_only";
+  return exclude.includes(name) ? "the option exclude" : null;
 }
 
 interface Grant {

@@ -206,6 +206,45 @@ test.each<[[number, number][], string, string | null, number | null]>([
     "v0",
     null,
   ],
+  // Of the smaller variant three are expected.
+  [
+    [
+      [100, 4],
+      [10_000, 300],
+    ],
+    "not_enough_messages",
+    "v0",
+    null,
+  ],
+  [
+    [
+      [1000, 120],
+      [1000, 160],
+      [99, 1],
+    ],
+    "not_enough_messages",
+    "v1",
+    null,
+  ],
+  [
+    [
+      [1000, 120],
+      [0, 0],
+      [1000, 160],
+    ],
+    "not_enough_messages",
+    "v2",
+    null,
+  ],
+  [
+    [
+      [1000, 1000],
+      [1000, 0],
+    ],
+    "significant",
+    "v0",
+    0,
+  ],
   [
     [
       [0, 0],

@@ -62,13 +62,13 @@ describe("the cost of a campaign", () => {
       unit_price,
       price_currency,
     });
-  /** Texts of two segments that the provider has accepted, and one that it has refused. */
+  /** Texts of two segments that the provider has accepted, the last of which failed later, and one that it has refused. */
   const texts = (id: string, provider: { id: string } | null, count: number) =>
     scenario.query(
       (sql) => sql`
       insert into campaign_sends (property_id, campaign_id, channel, status, provider, provider_id, segments, sent_at, dedupe_key)
-      select ${scenario.id}, ${id}, 'sms', case when n = 0 then 'failed' else 'sent' end,
-        ${provider ? "twilio" : "mailbox"}, ${provider?.id ?? null}, 2, case when n > 0 then now() end,
+      select ${scenario.id}, ${id}, 'sms', case when n in (0, ${count}) then 'failed' else 'sent' end,
+        'mailbox', ${provider?.id ?? null}, 2, case when n > 0 then now() end,
         sha256(convert_to(n::text || ${provider?.id ?? ""}::text, 'UTF8'))
       from generate_series(0, ${count}::int) n returning 1`,
     );
@@ -96,6 +96,66 @@ describe("the cost of a campaign", () => {
     });
     await texts(id, await priced(0.01, "EUR"), 1);
     expect((await scenario.stats(id)).cost).toMatchObject({ amount: null, currency: null, units: 22 });
+  });
+
+  test("is that of each message of a mail, by the price of now", async () => {
+    const mail = {
+      channel: "email",
+      kind: "mailbox",
+      name: "Mails",
+      unit_price: 0.5,
+      price_currency: "EUR",
+      allows_gaming: true,
+    };
+    const { id: provider } = await scenario.call("create_message_provider", mail);
+    const { id } = await sent(3, { provider_id: provider });
+    const cost = { amount: 1.5, currency: "EUR", unit: "message", units: 3, unpriced_units: 0 };
+    expect((await scenario.stats(id)).cost).toEqual(cost);
+    await scenario.call("update_message_provider", { id: provider, unit_price: 0.25 });
+    expect((await scenario.stats(id)).cost).toEqual({ ...cost, amount: 0.75 });
+  });
+
+  test("is that of its calls, as told, of those in the period", async () => {
+    const script = { turns: [{ id: "hi", say: "Hi" }], callback_number: "+1 800 555 0100" };
+    const id = await scenario.campaign({
+      channel: "voice",
+      voice_script: script,
+      subject: null,
+      body_html: null,
+    });
+    expect((await scenario.stats(id)).cost).toEqual({
+      ...{ amount: 0, currency: null, unit: "minute", units: 0, unpriced_units: 0 },
+    });
+    const called = (
+      seconds: number,
+      cost: number | null,
+      currency: string | null,
+      at: string,
+      simulated = false,
+    ) =>
+      scenario.query(
+        (sql) => sql`
+        with send as (
+          insert into campaign_sends (property_id, campaign_id, channel, status, sent_at, dedupe_key)
+          values (${scenario.id}, ${id}, 'voice', 'delivered', ${at}, ${Buffer.from(randomUUID())}) returning id)
+        insert into voice_calls (property_id, campaign_id, send_id, provider, simulated, status, outcome, answered_by,
+          seconds, cost, cost_currency)
+        select ${scenario.id}, ${id}, id, 'vapi', ${simulated}, 'ended', 'completed', 'human', ${seconds}, ${cost},
+          ${currency} from send returning 1`,
+      );
+    await called(59, 0.1, "USD", "2026-01-01T00:00:00Z");
+    await called(61, 0.2, "USD", "2026-01-02T00:00:00Z");
+    await called(121, null, null, "2026-01-02T00:00:00Z");
+    await called(600, null, null, "2026-01-02T00:00:00Z", true);
+    const cost = { amount: 0.3, currency: "USD", unit: "minute", units: 6, unpriced_units: 3 };
+    expect((await scenario.stats(id)).cost).toEqual(cost);
+    const day = await scenario.call("campaign_stats", {
+      ...{ campaignId: id, propertyId: scenario.id, to: "2026-01-02T00:00:00Z" },
+    });
+    expect(day).toMatchObject({ delivered: 1, calls: { placed: 1, minutes: 1, simulated: { placed: 0 } } });
+    expect(day.cost).toMatchObject({ amount: 0.1, units: 1, unpriced_units: 0 });
+    await called(30, 0.1, "EUR", "2026-01-03T00:00:00Z");
+    expect((await scenario.stats(id)).cost).toMatchObject({ amount: null, currency: null, units: 7 });
   });
 
   test("is unknown where no provider has a price", async () => {
@@ -142,6 +202,25 @@ describe("the figures of a campaign", () => {
     await expect(
       scenario.call("campaign_stats", { ...about, from: january.to, to: january.from }),
     ).rejects.toMatchObject({ code: "invalid" });
+  });
+
+  test("of the inbox are those of the period, too", async () => {
+    const { id: player } = await scenario.call("create_player", { player_id: "inbox" });
+    const id = await scenario.campaign({ channel: "loyaltyvip", body_text: "Hi", body_html: null });
+    for (const day of ["01", "02"]) {
+      await scenario.query(
+        (sql) => sql`
+        with send as (
+          insert into campaign_sends (property_id, campaign_id, player_id, channel, status, sent_at, dedupe_key)
+          values (${scenario.id}, ${id}, ${player}, 'inbox', 'delivered', ${`2026-01-${day}T00:00:00Z`}, ${Buffer.from(day)})
+          returning id)
+        insert into inbox_messages (property_id, id, player_id, campaign_id, title, body, read_at)
+        select ${scenario.id}, id, ${player}, ${id}, 'Hi', 'Hi', now() from send returning 1`,
+      );
+    }
+    expect((await scenario.stats(id)).inbox).toMatchObject({ read: 2 });
+    const period = { campaignId: id, propertyId: scenario.id, from: "2026-01-02T00:00:00Z" };
+    expect((await scenario.call("campaign_stats", period)).inbox).toMatchObject({ read: 1 });
   });
 
   test("stand in the campaign's record once it is sent, and follow what comes later", async () => {

@@ -33,6 +33,14 @@ describe("a campaign with variants", () => {
     // A machine's openings decide nothing.
     await scenario.engage(id, "a", 20, "opened_at");
     await scenario.engage(id, "b", 6);
+    expect((await scenario.stats(id)).ab_test).toMatchObject({
+      variants: [
+        { id: "a", count: 0, rate: 0 },
+        { id: "b", count: 6 },
+      ],
+      leader_id: "b",
+      winner_id: null,
+    });
 
     await scenario.timePasses(id);
     await scenario.work({ open: () => sender });

@@ -36,7 +36,10 @@ test("a key that was made so shows its agent no whole address, name or birth dat
   });
   const asked = await mcp("?pii=masked", masked);
   expect(asked.text).not.toContain("Zelda");
-  expect((await overMcp(service, exportPlayers, {}, masked)).isError).toBe(true);
+  expect(await overMcp(service, exportPlayers, {}, masked)).toMatchObject({
+    isError: true,
+    data: { message: expect.stringContaining("the masking of personal data leaves it out") },
+  });
   const player = { jsonrpc: "2.0", id: 1, method: "resources/read", params: { uri: `player://${id}` } };
   const read = await service.request("POST", "/api/mcp", {
     body: player,

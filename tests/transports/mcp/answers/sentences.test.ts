@@ -72,9 +72,20 @@ test("figures of calls say who answered, and nothing of opens and clicks", async
     { name: "Calls", channel: "voice", audience: "all", voice_script: EXAMPLE_SCRIPT },
     tenant.id,
   );
-  const { texts } = await ask("campaign_stats", { campaignId: campaign.id });
-  expect(texts[0]).toContain("0 calls, answered 0, voicemail 0, opted out 0, 0 minutes.");
-  expect(texts[0]).not.toMatch(/opened|clicked/i);
+  const stats = await call("campaign_stats", { campaignId: campaign.id, propertyId: tenant.id }, tenant.id);
+  const said = (more: object) =>
+    sentenceOf(CATALOG.operations.get("campaign_stats")!, { ...stats, status: "sent", ...more });
+  expect(said({})).toContain("0 calls, answered 0, voicemail 0, opted out 0, 0 minutes.");
+  expect(said({})).not.toMatch(/opened|clicked|cost/i);
+  const cost = { amount: 0.3, currency: "USD", unit: "minute", units: 3, unpriced_units: 1 };
+  expect(said({ cost })).toContain("Cost so far: 0.3 USD for 3 minutes, without 1 whose price is not known.");
+});
+
+test("a file of one row is told in the singular", () => {
+  const said = (text: string) =>
+    sentenceOf(CATALOG.operations.get("export_players")!, { format: "csv", text, has_more: false });
+  expect(said("player_id\nS1\n")).toContain("the row is here.");
+  expect(said("player_id\nS1\nS2\n")).toContain("all 2 rows are here.");
 });
 
 test("a filter outside of filters is told its place", async () => {
@@ -138,16 +149,23 @@ test("the figures of a campaign tell its cost, and the end of its A/B test", () 
   expect(said({ channel: "sms", cost: { ...cost, unpriced_units: 20 } })).toContain(
     "for 200 segments, without 20 whose price is not known.",
   );
+  expect(said({ channel: "sms", cost: { ...cost, amount: 0.0079, units: 1 } })).toContain(
+    "USD for 1 segment.",
+  );
+  // One provider has a price, and no segments yet.
+  expect(said({ channel: "sms", cost: { ...cost, amount: null } })).not.toContain("Cost");
   const ab_test = {
     ...{ metric: "open", leader_id: "b", runner_up_id: "a", lead: 0.03 },
     ...{ p_value: 0.0496, verdict: "significant", winner_id: null },
   };
   expect(said({ ab_test })).toContain(
-    "converted 0. A/B test: b leads a by 3.0 percentage points of opens, significant at 95 % (p 0.050).",
+    "converted 0. A/B test: b leads a by 3.0 percentage points of opens, significant at 95 % (p 0.0496).",
   );
-  expect(said({ ab_test: { ...ab_test, winner_id: "b" } })).toContain("(p 0.050). The rest got b.");
+  expect(said({ ab_test: { ...ab_test, winner_id: "b" } })).toContain("(p 0.0496). The rest got b.");
+  expect(said({ ab_test: { ...ab_test, p_value: 1.2e-9 } })).toContain("(p < 0.0001).");
+  expect(said({ ab_test: { ...ab_test, metric: "redeem" } })).toContain("percentage points of redemptions,");
   const few = { ...ab_test, leader_id: null, p_value: null, verdict: "not_enough_messages" };
-  expect(said({ ab_test: few })).toContain("no variant leads by open; not enough messages yet to say more.");
+  expect(said({ ab_test: few })).toContain("no variant leads by opens; not enough messages yet to say more.");
   expect(said({ cost: null, ab_test: null })).toMatch(/converted 0\.$/);
 });
 
@@ -159,6 +177,10 @@ test("a campaign before its start says where its audience is counted", async () 
   const figures = await ask("campaign_stats", { campaignId: made.data.id });
   expect(figures.texts[0]).toContain("the campaign is draft, and recipients are counted from its start on");
   expect(figures.texts[0]).toContain("preflight_campaign");
+  const spoken = { name: "Call later", channel: "voice", voice_script: EXAMPLE_SCRIPT, audience: "all" };
+  const call_draft = await ask("create_campaign", spoken);
+  const calls = await ask("campaign_stats", { campaignId: call_draft.data.id });
+  expect(calls.texts[0]).toContain("the campaign is draft, and recipients are counted from its start on");
   const when = { campaign_id: made.data.id, segment_id: null, scheduled_at: "2099-01-01T10:00:00Z" };
   const scheduled = await call("schedule_campaign", when, tenant.id);
   expect(sentenceOf(CATALOG.operations.get("schedule_campaign")!, scheduled)).toContain(
@@ -171,8 +193,13 @@ test("an answer on who may be contacted tells the reasons in its text", async ()
   await call("create_player", { player_id: "E1", email: "e1@players.test" }, tenant.id);
   const one = await ask("explain_eligibility", { playerId: "E1", channel: "email" });
   expect(one.texts[0]).toContain("not allowed by email: no_consent.");
+  const defer = { reasons: ["frequency_capped"], retry_at: "2027-07-01T20:00:00Z" };
+  const later = { channel: "email", allowed: true, reasons: [], defer };
+  expect(sentenceOf(CATALOG.operations.get("explain_eligibility")!, later)).toContain(
+    "allowed by email, but not now: frequency_capped until 2027-07-01T20:00:00Z.",
+  );
   const all = await ask("segment_reach", {
     conditions: [{ field: "player_id", operator: "eq", value: "E1" }],
   });
-  expect(all.texts[0]).toContain("It would reach 0 of 1 players; blocked: no_consent 1.");
+  expect(all.texts[0]).toContain("It would reach 0 of 1 player; blocked: no_consent 1.");
 });

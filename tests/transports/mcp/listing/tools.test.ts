@@ -209,7 +209,14 @@ test("a search tells which tools the connection's options leave out, and who may
     return (structuredContent as { not_permitted: { name: string; needs: string }[] }).not_permitted;
   };
   expect(await find("delete a player")).toContainEqual(
-    expect.objectContaining({ name: "delete_player", needs: expect.stringContaining("read_only") }),
+    expect.objectContaining({
+      name: "delete_player",
+      needs: "another connection or key: the option read_only leaves it out of this one",
+    }),
+  );
+  const refused = await client.callTool({ name: "delete_player", arguments: { id: large.home } });
+  expect(JSON.stringify(refused.content)).toContain(
+    "delete_player is not available on this connection: the option read_only leaves it out.",
   );
   expect(await find("rename property")).toContainEqual(
     expect.objectContaining({
