@@ -1,6 +1,7 @@
 import { randomUUIDv7 } from "node:crypto";
 import { Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
+import { changesNothing } from "#runtime/operation/crud.ts";
 import { type UntilRefused, untilRefused } from "#runtime/together.ts";
 import {
   barLeftAddresses,
@@ -136,18 +137,23 @@ async function checkedPersons(context: Context, changes: readonly Stored[]): Pro
   const matches = await matchPersons(context, asked);
   const found = new Map(asked.map((person, index) => [person, matches[index]!]));
   const excluded = new Set<unknown>();
-  return untilRefused(changes, ({ values, current }, index) => {
+  return untilRefused(changes, ({ values, ...change }, index) => {
+    const { current } = change;
     const person = persons[index]!;
     const match = found.get(person);
-    if (!match) return;
-    const addresses = [person.values.email, person.values.phone].filter((address) => address);
-    // The records before it in the array bar their addresses, as the property's lists do.
-    const isExcluded = match.excluded || addresses.some((address) => excluded.has(address));
-    checkPerson(values, current, { ...person, ...match, excluded: isExcluded });
-    if ((values.status ?? current?.status) !== "self_excluded") return;
-    for (const address of [...addresses, current?.email, current?.phone]) if (address) excluded.add(address);
+    const addresses = addressesOf(person.values);
+    if (match) {
+      // The records before it in the array bar their addresses, as the property's lists do.
+      const isExcluded = match.excluded || addresses.some((address) => excluded.has(address));
+      checkPerson(values, current, { ...person, ...match, excluded: isExcluded });
+    }
+    if ((values.status ?? current?.status) !== "self_excluded" || changesNothing(change, values)) return;
+    const left = current?.status === "self_excluded" ? addressesOf(current) : [];
+    for (const address of [...addresses, ...left]) excluded.add(address);
   });
 }
+
+const addressesOf = ({ email, phone }: PlayerValues) => [email, phone].filter((address) => address);
 
 /**
  * The player_id of a merged record means the record that it was merged into, and is refused, as is an erased person. A
