@@ -40,9 +40,11 @@ export async function beforeWrites(
 ): Promise<UntilRefused<PlayerValues>> {
   const hasCustom = changes.some(({ input }) => Object.keys(input.custom ?? {}).length > 0);
   const fields = hasCustom ? await sharedCustomFields(context) : new Map();
-  const stored = await untilRefused(changes as Writing[], (change) => ({
+  // In order: lists show an array's records by their ids, and those of one millisecond come in none.
+  const ids = changes.map(() => randomUUIDv7()).toSorted();
+  const stored = await untilRefused(changes as Writing[], (change, index) => ({
     ...change,
-    values: storedValues(context, change, fields),
+    values: storedValues(context, change, { fields, id: ids[index]! }),
   }));
   const updates = stored.done.flatMap(({ current, values }) => (current ? [{ current, values }] : []));
   await askAboutWeakening(context, updates);
@@ -65,11 +67,17 @@ export async function beforeWrites(
   return { done: checked.map(({ values }) => values), refusal: persons.refusal ?? stored.refusal };
 }
 
+interface Storing {
+  fields: CustomFields;
+  /** Of a new record. */
+  id: string;
+}
+
 /** The values of a change as they are stored, checked by themselves. Throws the refusal. */
 function storedValues(
   context: Context,
   { verb, input, current }: Writing,
-  fields: CustomFields,
+  { fields, id }: Storing,
 ): PlayerValues {
   if (current?.status === "erased")
     throw new Fault("conflict", { message: "This player's data was erased." });
@@ -81,8 +89,8 @@ function storedValues(
   Object.assign(values, storedPlace(context, input, current));
   Object.assign(values, storedAddresses(context, input, values.country ?? current?.country));
   if (verb === "create") {
-    values.id = randomUUIDv7();
-    values.player_id ??= values.id;
+    values.id = id;
+    values.player_id ??= id;
   }
   if (current && values.email !== undefined && values.email !== current.email) {
     Object.assign(values, { email_status: "unknown", email_validated_at: null });

@@ -102,6 +102,13 @@ test("an array is answered in its order, and each record is audited", async () =
   expect(audited.map(({ entity_id }) => entity_id).toSorted()).toEqual(ids.toSorted());
 });
 
+test("a list has the records of an array in the array's order", async () => {
+  const rows = numbered("listed", 50);
+  await created(rows);
+  const { body } = await service.get("/api/players?player_id=like.listed-*&select=player_id");
+  expect(body).toEqual(rows.map(({ player_id }) => ({ player_id })).toReversed());
+});
+
 test("of several refused records the first is named, whatever refuses it", async () => {
   await created([{ player_id: "first-taken" }]);
   const good = { player_id: "first-good" };
