@@ -183,13 +183,14 @@ export function noSuch(noun: string, id: unknown): Fault {
 
 /** An error about one record of several. A fault then names the record in its fields, as `[2].email`. */
 export function thrownAt(index: number, error: unknown): unknown {
-  if (!(error instanceof Fault) || error.commitWrites || error.status >= 500) return error;
-  const details = error.details?.map(({ field, message }) => ({ field: `[${index}].${field}`, message }));
-  return new Fault(error.code, {
-    message: `Record [${index}]: ${error.message}`,
+  const fault = toFault(error);
+  if (fault.commitWrites || fault.status >= 500) return error;
+  const details = fault.details?.map(({ field, message }) => ({ field: `[${index}].${field}`, message }));
+  return new Fault(fault.code, {
+    message: `Record [${index}]: ${fault.message}`,
     ...(details && { details }),
-    ...(error.retryAfter !== undefined && { retryAfter: error.retryAfter }),
-    cause: error.cause,
+    ...(fault.retryAfter !== undefined && { retryAfter: fault.retryAfter }),
+    cause: fault.cause,
   });
 }
 

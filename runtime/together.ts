@@ -8,9 +8,10 @@ export interface UntilRefused<Result> {
 
 /** The records of one request, written. */
 export interface Together<Result = unknown> {
-  /** A statement failed, and the transaction takes no more of them: `finish` only throws at that record. */
-  isLost: boolean;
-  /** The result of a record. Called for each in turn; throws the record's refusal. */
+  /**
+   * The result of a record. Called for each in turn; throws the record's refusal. Null: the record stays unchanged, or a
+   * statement behind it has failed.
+   */
   finish(index: number): Promise<Result | null>;
 }
 
@@ -43,7 +44,6 @@ export async function together<Row, Result>(
   const settled = await Promise.allSettled(statements);
   const failed = settled.findIndex(({ status }) => status === "rejected");
   return {
-    isLost: failed >= 0,
     finish: async (index) => {
       const one = settled[index];
       if (!one) throw refusal;

@@ -76,35 +76,76 @@ function createOperation(table: Table): Operation {
     faults: ["invalid", "conflict", "not_found"],
     crud: { table, verb: "create" },
     ...askingOf(table, "create"),
-    ...written(table, createRows),
+    ...written(table, "create"),
   });
 }
-
-async function createRows(context: Context, table: Table, inputs: Values[]): Promise<Together<Row>> {
-  const changes = inputs.map((input): Change => ({ verb: "create", input, current: null }));
-  const { done: values, refusal } = await valuesOf(context, table, changes);
-  const inserted = values.map((one) => insert(context, table, one));
-  return together(inserted, refusal, async (row, index) => {
-    const event = table.events.create;
-    if (event) context.emit(event, row);
-    await table.afterWrite?.(context, { ...changes[index]!, row });
-    const secrets = Object.keys(table.secrets).map((name) => [name, values[index]![name]]);
-    return { ...row, ...Object.fromEntries(secrets) };
-  });
-}
-
-type Rows = (context: Context, table: Table, inputs: Values[]) => Promise<Together<Row>>;
 
 /** A table whose hook takes many changes at once writes the records of an array together. */
-function written(table: Table, rows: Rows) {
+function written(table: Table, verb: Writing["verb"]) {
+  const rows = (context: Context, inputs: Values[]) =>
+    writeRows(
+      context,
+      table,
+      inputs.map((input) => ({ verb, input })),
+    );
   return {
     handler: async (context: Context, input: Values) => ({
-      ...(await (await rows(context, table, [input])).finish(0)),
+      ...(await (await rows(context, [input])).finish(0)),
     }),
-    ...(table.beforeWrites && {
-      together: (context: Context, inputs: Values[]) => rows(context, table, inputs),
-    }),
+    ...(table.beforeWrites && { together: rows }),
   };
+}
+
+/** A new record, or the changes of a known one with its id. */
+export interface Writing {
+  verb: "create" | "update";
+  input: Values;
+}
+
+/** Creates and changes records in their order, none of them twice. */
+export async function writeRows(
+  context: Context,
+  table: Table,
+  writings: readonly Writing[],
+): Promise<Together<Row>> {
+  const ids = writings.flatMap(({ verb, input }) => (verb === "update" ? [String(input.id)] : []));
+  const rows = ids.length > 0 ? await lockRows(context, table, ids) : new Map<string, Row>();
+  const changes = await untilRefused(writings, (writing) => changeOf(table, rows, writing));
+  const values = await valuesOf(context, table, changes.done);
+  const checked = await untilRefused(values.done, (one, index) => {
+    const change = changes.done[index]!;
+    const { current } = change;
+    if (current && isVersioned(table)) checkUnchanged(context.call, current, writings[index]!.input.version);
+    return { ...change, values: current && changesNothing(change, one) ? null : one };
+  });
+  const statements = checked.done.map(({ current, values: one }) => {
+    if (current === null) return insert(context, table, one!);
+    return one === null ? current : update(context, table, current.id, one);
+  });
+  const refusal = checked.refusal ?? values.refusal ?? changes.refusal;
+  return together(statements, refusal, async (row, index) => {
+    const { values: changed, ...change } = checked.done[index]!;
+    if (changed === null) return row;
+    const former = change.current ? changedFields(change.current, row) : undefined;
+    const event = table.events[change.verb];
+    if (event && (!former || Object.keys(former).length > 0)) context.emit(event, row, former);
+    await table.afterWrite?.(context, { ...change, row });
+    if (former) context.audit({ diff: former });
+    return former ? row : { ...row, ...secretsOf(table, changed) };
+  });
+}
+
+/** The secrets of a new record, which only its creation answers. */
+function secretsOf({ secrets }: Table, values: Values): Values {
+  return Object.fromEntries(Object.keys(secrets).map((name) => [name, values[name]]));
+}
+
+function changeOf(table: Table, rows: ReadonlyMap<string, Row>, { verb, input }: Writing): Change {
+  if (verb === "create") return { verb, input, current: null };
+  const { id: rowId, version: _, ...given } = input;
+  const current = rows.get(String(rowId).toLowerCase());
+  if (!current) throw noSuch(words(table.noun), rowId);
+  return { verb, input: checkedChange(table, given, current), current };
 }
 
 /** The values to write, until a change is refused. */
@@ -129,40 +170,7 @@ function updateOperation(table: Table): Operation {
     faults: ["invalid", "conflict", "not_found", ...locking(table)],
     crud: { table, verb: "update" },
     ...askingOf(table, "update"),
-    ...written(table, updateRows),
-  });
-}
-
-async function updateRows(context: Context, table: Table, inputs: Values[]): Promise<Together<Row>> {
-  const rows = await lockRows(
-    context,
-    table,
-    inputs.map(({ id: rowId }) => String(rowId)),
-  );
-  const changes = await untilRefused(inputs, ({ id: rowId, version: _, ...given }) => {
-    const current = rows.get(String(rowId).toLowerCase());
-    if (!current) throw noSuch(words(table.noun), rowId);
-    return { verb: "update", input: checkedChange(table, given, current), current } as const;
-  });
-  const values = await valuesOf(context, table, changes.done);
-  const checked = await untilRefused(values.done, (one, index) => {
-    const change = changes.done[index]!;
-    if (isVersioned(table)) checkUnchanged(context.call, change.current, inputs[index]!.version);
-    return { ...change, values: changesNothing(change, one) ? null : one };
-  });
-  const updated = checked.done.map(({ current, values }) =>
-    values === null ? current : update(context, table, current.id, values),
-  );
-  const refusal = checked.refusal ?? values.refusal ?? changes.refusal;
-  return together(updated, refusal, async (row, index) => {
-    const { values: changed, ...change } = checked.done[index]!;
-    if (changed === null) return row;
-    const event = table.events.update;
-    const former = changedFields(change.current, row);
-    if (event && Object.keys(former).length > 0) context.emit(event, row, former);
-    await table.afterWrite?.(context, { ...change, row });
-    context.audit({ diff: former });
-    return row;
+    ...written(table, "update"),
   });
 }
 
@@ -170,7 +178,10 @@ async function updateRows(context: Context, table: Table, inputs: Values[]): Pro
  * Whether the record has all these values already: then it stays as it is, and nobody hears of it. The next version is
  * not compared, and neither is what follows from the values alone and is answered to nobody.
  */
-function changesNothing({ input, current }: Change, { version: _, ...values }: Values): boolean {
+export function changesNothing(
+  { input, current }: Pick<Change, "input" | "current">,
+  { version: _, ...values }: Values,
+): boolean {
   return Object.entries(values).every(([name, value]) => {
     if (value === undefined) return true;
     return current && name in current ? isDeepStrictEqual(value, current[name]) : !(name in input);

@@ -148,8 +148,8 @@ interface Described<C extends Columns> {
   /** The values to write, from the caller's; may add columns that callers do not write. */
   beforeWrite?(context: Context, change: Change<C>): Promise<Values>;
   /**
-   * The same for all creates, or all updates, of a request, with few statements for all of them; `beforeWrite` gets the
-   * removals alone then. The records of an array are written behind it: it reads nothing that they change.
+   * The same for all creates and updates of a request in their order, with few statements for all of them; `beforeWrite`
+   * gets the removals alone then. The records are written behind it: it reads nothing that they change.
    */
   beforeWrites?(context: Context, changes: Change<C>[]): Promise<UntilRefused<Values>>;
   /** Runs in the same transaction once the row is written. */

@@ -5,6 +5,7 @@ import { Fault, invalid } from "#runtime/faults.ts";
 import { type Together, untilRefused } from "#runtime/together.ts";
 import { readableOf } from "./columns.ts";
 import type { Context } from "./context.ts";
+import { type Writing, writeRows } from "./crud.ts";
 import { foldCasing, parseInput } from "./input.ts";
 import { type Operation, tool } from "./operation.ts";
 import type { Table } from "./table.ts";
@@ -61,10 +62,9 @@ function upsertRows(context: Context, rows: Values[], upserting: Upserting): Tog
   const names = rows.map((row) => namesIn(table, row));
   let run: Run = { to: 0, finish: async () => null };
   return {
-    isLost: false,
     finish: async (index) => {
       if (index === run.to) {
-        const to = upserting.create.together ? firstRepeated(names, index) : index + 1;
+        const to = areTogether(upserting) ? firstRepeated(names, index) : index + 1;
         run = await writtenRun(context, rows.slice(index, to), index, upserting);
       }
       return run.finish(index);
@@ -103,9 +103,10 @@ async function writtenRun(
   context: Context,
   rows: Values[],
   from: number,
-  { create, update, merging }: Upserting,
+  upserting: Upserting,
 ): Promise<Run> {
-  const { table } = create.crud!;
+  const { merging } = upserting;
+  const { table } = upserting.create.crud!;
   const keys = await untilRefused(rows, (row) => keyOf(table, row, merging.on));
   const found = await foundIds(context, table, keys.done);
   const known = await untilRefused(keys.done, (key) => idOf(key, found));
@@ -115,14 +116,15 @@ async function writtenRun(
   );
   const inputs = await untilRefused(known.done.slice(0, apart), (id, index) => {
     if (id !== null && merging.ignore) return null;
-    const operation = id === null ? create : update;
+    const verb = id === null ? "create" : "update";
+    const operation = upserting[verb];
     const { id: _, ...values } = rows[index]!;
     const row = id === null ? values : { ...values, id };
-    return { operation, input: parseInput(operation, foldCasing(operation, row)) };
+    return { verb, operation, input: parseInput(operation, foldCasing(operation, row)) } as const;
   });
   const isCut = apart < known.done.length;
   const refusal = inputs.refusal ?? (isCut ? undefined : (known.refusal ?? keys.refusal));
-  const finish = await writtenBy(context, [create, update], inputs.done);
+  const finish = await writtenBy(context, upserting, inputs.done);
   const to = inputs.done.length;
   return {
     to: from + to + (refusal ? 1 : 0),
@@ -133,36 +135,27 @@ async function writtenRun(
   };
 }
 
+/** Whether the table's own operations write the records of an array together. */
+const areTogether = ({ create, update }: Upserting) => Boolean(create.together && update.together);
+
 /** Rows with the operations that write them; null for one that stays as it is. */
-type Chosen = ({ operation: Operation; input: Values } | null)[];
+type Chosen = ((Writing & { operation: Operation }) | null)[];
 
 async function writtenBy(
   context: Context,
-  operations: Operation[],
+  upserting: Upserting,
   chosen: Chosen,
 ): Promise<Together["finish"]> {
-  const written = new Map<Operation, Together>();
-  let lost: Operation | undefined;
-  for (const operation of operations) {
-    const inputs = chosen.flatMap((one) => (one?.operation === operation ? [one.input] : []));
-    if (inputs.length === 0 || lost) continue;
-    const rows = (await operation.together?.(context, inputs)) ?? oneByOne(context, operation, inputs);
-    written.set(operation, rows);
-    if (rows.isLost) lost = operation;
-  }
-  const counts = new Map<Operation, number>();
+  const writings = chosen.filter((one) => one !== null);
+  const { table } = upserting.create.crud!;
+  const rows = areTogether(upserting) ? await writeRows(context, table, writings) : null;
+  let next = 0;
   return async (index) => {
-    const operation = chosen[index]?.operation;
-    if (!operation || (lost && lost !== operation)) return null;
-    const position = counts.get(operation) ?? 0;
-    counts.set(operation, position + 1);
-    context.audit({ action: operation.name });
-    return written.get(operation)!.finish(position);
+    const one = chosen[index];
+    if (!one) return null;
+    context.audit({ action: one.operation.name });
+    return rows ? rows.finish(next++) : one.operation.handler(context, one.input);
   };
-}
-
-function oneByOne(context: Context, operation: Operation, inputs: Values[]): Together {
-  return { isLost: false, finish: (index) => operation.handler(context, inputs[index]!) };
 }
 
 interface Key {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { one, toFault } from "#runtime/faults.ts";
+import { Fault, one, thrownAt, toFault } from "#runtime/faults.ts";
 
 test("a record that is not there is named by its noun and the id that was asked for", () => {
   expect(one([{ name: "Ada" }], "player", "7")).toEqual({ name: "Ada" });
@@ -21,4 +21,17 @@ test.each([
   ["57P01", "terminating connection due to administrator command", "unavailable"],
 ])("the database's %s (%s) is answered as %s", (code, message, expected) => {
   expect(toFault(thrown(code, message)).code).toBe(expected);
+});
+
+test("a record of several that the database refuses is named by its place", () => {
+  const refusal = Object.assign(new Error("duplicate key"), { code: "23505" });
+  const thrown = thrownAt(2, refusal);
+  expect(thrown).toBeInstanceOf(Fault);
+  expect(thrown).toMatchObject({
+    code: "conflict",
+    message: expect.stringMatching(/^Record \[2\]: /),
+    cause: refusal,
+  });
+  const failure = Object.assign(new Error("deadlock"), { code: "40P01" });
+  expect(thrownAt(2, failure)).toBe(failure);
 });

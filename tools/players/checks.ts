@@ -1,6 +1,7 @@
 import { randomUUIDv7 } from "node:crypto";
 import { Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
+import { changesNothing } from "#runtime/operation/crud.ts";
 import { type UntilRefused, untilRefused } from "#runtime/together.ts";
 import {
   barLeftAddresses,
@@ -39,9 +40,11 @@ export async function beforeWrites(
 ): Promise<UntilRefused<PlayerValues>> {
   const hasCustom = changes.some(({ input }) => Object.keys(input.custom ?? {}).length > 0);
   const fields = hasCustom ? await sharedCustomFields(context) : new Map();
-  const stored = await untilRefused(changes as Writing[], (change) => ({
+  // In order: lists show an array's records by their ids, and those of one millisecond come in none.
+  const ids = changes.map(() => randomUUIDv7()).toSorted();
+  const stored = await untilRefused(changes as Writing[], (change, index) => ({
     ...change,
-    values: storedValues(context, change, fields),
+    values: storedValues(context, change, { fields, id: ids[index]! }),
   }));
   const updates = stored.done.flatMap(({ current, values }) => (current ? [{ current, values }] : []));
   await askAboutWeakening(context, updates);
@@ -64,11 +67,17 @@ export async function beforeWrites(
   return { done: checked.map(({ values }) => values), refusal: persons.refusal ?? stored.refusal };
 }
 
+interface Storing {
+  fields: CustomFields;
+  /** Of a new record. */
+  id: string;
+}
+
 /** The values of a change as they are stored, checked by themselves. Throws the refusal. */
 function storedValues(
   context: Context,
   { verb, input, current }: Writing,
-  fields: CustomFields,
+  { fields, id }: Storing,
 ): PlayerValues {
   if (current?.status === "erased")
     throw new Fault("conflict", { message: "This player's data was erased." });
@@ -80,8 +89,8 @@ function storedValues(
   Object.assign(values, storedPlace(context, input, current));
   Object.assign(values, storedAddresses(context, input, values.country ?? current?.country));
   if (verb === "create") {
-    values.id = randomUUIDv7();
-    values.player_id ??= values.id;
+    values.id = id;
+    values.player_id ??= id;
   }
   if (current && values.email !== undefined && values.email !== current.email) {
     Object.assign(values, { email_status: "unknown", email_validated_at: null });
@@ -136,18 +145,23 @@ async function checkedPersons(context: Context, changes: readonly Stored[]): Pro
   const matches = await matchPersons(context, asked);
   const found = new Map(asked.map((person, index) => [person, matches[index]!]));
   const excluded = new Set<unknown>();
-  return untilRefused(changes, ({ values, current }, index) => {
+  return untilRefused(changes, ({ values, ...change }, index) => {
+    const { current } = change;
     const person = persons[index]!;
     const match = found.get(person);
-    if (!match) return;
-    const addresses = [person.values.email, person.values.phone].filter((address) => address);
-    // The records before it in the array bar their addresses, as the property's lists do.
-    const isExcluded = match.excluded || addresses.some((address) => excluded.has(address));
-    checkPerson(values, current, { ...person, ...match, excluded: isExcluded });
-    if ((values.status ?? current?.status) !== "self_excluded") return;
-    for (const address of [...addresses, current?.email, current?.phone]) if (address) excluded.add(address);
+    const addresses = addressesOf(person.values);
+    if (match) {
+      // The records before it in the array bar their addresses, as the property's lists do.
+      const isExcluded = match.excluded || addresses.some((address) => excluded.has(address));
+      checkPerson(values, current, { ...person, ...match, excluded: isExcluded });
+    }
+    if ((values.status ?? current?.status) !== "self_excluded" || changesNothing(change, values)) return;
+    const left = current?.status === "self_excluded" ? addressesOf(current) : [];
+    for (const address of [...addresses, ...left]) excluded.add(address);
   });
 }
+
+const addressesOf = ({ email, phone }: PlayerValues) => [email, phone].filter((address) => address);
 
 /**
  * The player_id of a merged record means the record that it was merged into, and is refused, as is an erased person. A

@@ -102,6 +102,13 @@ test("an array is answered in its order, and each record is audited", async () =
   expect(audited.map(({ entity_id }) => entity_id).toSorted()).toEqual(ids.toSorted());
 });
 
+test("a list has the records of an array in the array's order", async () => {
+  const rows = numbered("listed", 50);
+  await created(rows);
+  const { body } = await service.get("/api/players?player_id=like.listed-*&select=player_id");
+  expect(body).toEqual(rows.map(({ player_id }) => ({ player_id })).toReversed());
+});
+
 test("of several refused records the first is named, whatever refuses it", async () => {
   await created([{ player_id: "first-taken" }]);
   const good = { player_id: "first-good" };
@@ -208,6 +215,69 @@ test("a self-excluded person bars the address for the records behind theirs in t
     ({ status }: { status: string }) => status,
   );
   expect(statuses).toEqual(["active", "self_excluded", "self_excluded", "self_excluded", "active"]);
+});
+
+test("new and changed records of an upsert bar addresses for those behind them, in the array's order", async () => {
+  const name = { first_name: "Ivo", last_name: "Out", birth_date: "1971-01-02" };
+  await service.post("/api/self_exclusions", name);
+  await created([{ player_id: "mix-later" }, { player_id: "mix-person", phone: "+17025550194" }]);
+  const rows = [
+    { player_id: "mix-new", phone: "+17025550193", ...name },
+    { player_id: "mix-later", phone: "+17025550193" },
+    { player_id: "mix-person", ...name },
+    { player_id: "mix-same-phone", phone: "+17025550194" },
+    { player_id: "mix-free", phone: "+17025550195" },
+  ];
+  const { body } = await service.post("/api/players", rows, MERGE);
+  expect(body.map(({ status }: { status: string }) => status)).toEqual([
+    ...Array(4).fill("self_excluded"),
+    "active",
+  ]);
+});
+
+test("an address that a person has left before the exclusion is free for the records behind theirs", async () => {
+  const name = { first_name: "Uta", last_name: "Out", birth_date: "1972-01-02" };
+  await service.post("/api/self_exclusions", name);
+  await created([{ player_id: "left-person", email: "left@example.com" }, { player_id: "left-heir" }]);
+  const rows = [
+    { player_id: "left-person", email: "left-new@example.com", ...name },
+    { player_id: "left-heir", email: "left@example.com" },
+  ];
+  const { body } = await service.post("/api/players", rows, MERGE);
+  expect(body.map(({ status }: { status: string }) => status)).toEqual(["self_excluded", "active"]);
+});
+
+test("a self-excluded record bars its addresses anew with any change, for the records behind it too", async () => {
+  const name = { first_name: "Ada", last_name: "Out", birth_date: "1973-01-02" };
+  await service.post("/api/self_exclusions", name);
+  await created([{ player_id: "anew", email: "anew@example.com", ...name }]);
+  await service.database.db.asProperty(
+    service.tenant.id,
+    (sql) => sql`
+      update suppressions set expires_at = now() - interval '1 day'
+      where property_id = ${service.tenant.id} and reason = 'self_excluded'`,
+  );
+  const statusesOf = async (rows: object[]) =>
+    (await service.post("/api/players", rows, MERGE)).body.map(({ status }: { status: string }) => status);
+  const same = { player_id: "anew", email: "anew@example.com", ...name };
+  expect(await statusesOf([same, { player_id: "anew-before", email: "anew@example.com" }])).toEqual([
+    "self_excluded",
+    "active",
+  ]);
+  const changed = { player_id: "anew", tier: "Gold" };
+  expect(await statusesOf([changed, { player_id: "anew-behind", email: "anew@example.com" }])).toEqual([
+    "self_excluded",
+    "self_excluded",
+  ]);
+});
+
+test("a new record of an upsert gets the number that a record before it has left", async () => {
+  const [known] = await created([{ player_id: "num-old" }]);
+  const rows = [{ id: known!.id, player_id: "num-new" }, { player_id: "num-old" }];
+  const { status, body } = await service.post("/api/players?on_conflict=id", rows, MERGE);
+  expect(status, JSON.stringify(body)).toBe(200);
+  expect(body.map((one: { player_id: string }) => one.player_id)).toEqual(["num-new", "num-old"]);
+  expect(body[1].id).not.toBe(known!.id);
 });
 
 test("a change by filters is made together, and each record is audited with its former values", async () => {
