@@ -159,7 +159,8 @@ describe("a record that a live journey uses stays", () => {
     const admin = postgres(service.database.url, { max: 2, onnotice: () => {} });
     const release = await openTransaction(
       admin,
-      (sql) => sql`select from journeys where id = ${journeyId} for update`,
+      (sql) =>
+        sql`select from journeys where property_id = ${clock.scenario.id} and id = ${journeyId} for update`,
     );
     const publishing = call("publish_journey", { journeyId, propertyId: clock.scenario.id });
     await lockWaits(admin, 1);
@@ -246,7 +247,7 @@ test("a draft that another changes while its records are locked is not published
   const admin = postgres(service.database.url, { max: 2, onnotice: () => {} });
   const release = await openTransaction(
     admin,
-    (sql) => sql`select from segments where id = ${first} for update`,
+    (sql) => sql`select from segments where property_id = ${clock.scenario.id} and id = ${first} for update`,
   );
   const publishing = call("publish_journey", { journeyId, propertyId: clock.scenario.id });
   publishing.catch(() => {});

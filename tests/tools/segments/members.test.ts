@@ -121,7 +121,9 @@ test("no call puts more than 10,000 players on a list, and so many are put there
     propertyId,
     (sql) => sql`
       insert into players (property_id, player_id, tier)
-      select ${propertyId}, 'huge-' || n, case when n = 0 then 'Last' else 'Huge' end from generate_series(0, 10000) n`,
+      select ${propertyId}::uuid, 'huge-' || n, case when n = 0 then 'Last' else 'Huge' end
+      from generate_series(0, 10000) n
+      returning 1`,
   );
   const add = (condition: object) =>
     service.post(

@@ -186,7 +186,8 @@ test.each([
     const admin = postgres(webhooks.url, { max: 2, onnotice: () => {} });
     const close = await openTransaction(
       admin,
-      (sql) => sql`select from webhook_deliveries where id = ${ids[locked]!} for update`,
+      (sql) =>
+        sql`select from webhook_deliveries where property_id = ${webhooks.property} and id = ${ids[locked]!} for update`,
     );
     const erasing = webhooks.call("data_deletion", { propertyId: webhooks.property, playerId: player.id });
     await lockWaits(admin, 1);

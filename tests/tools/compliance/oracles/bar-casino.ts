@@ -28,13 +28,7 @@ interface Sent {
 
 /** A property, an API key, and what the model has to know of each call. */
 export async function openCasino(service: TestService) {
-  const slug = `b-${randomUUIDv7()}`;
-  const { id } = await service.call("create_property", {
-    name: slug,
-    slug,
-    legal_name: "Casino LLC",
-    postal_address: "1 Main Street",
-  });
+  const { id } = await service.newTenant();
   const actor = {
     type: "api_key" as const,
     id: randomUUIDv7(),
