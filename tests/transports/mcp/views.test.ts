@@ -74,6 +74,10 @@ test("of texts nothing says that nobody has opened them: neither the view, nor t
   const shown = String(render({ ...(await scenario.stats(id)), audience: 1 } as Stats, reader));
   expect(shown).toContain("<dt>Sent</dt>");
   expect(shown).not.toMatch(/Opened|Clicked/);
+  const { id: propertyId } = scenario;
+  await scenario.query(
+    (sql) => sql`update campaigns set status = 'sent' where property_id = ${propertyId} and id = ${id}`,
+  );
   const { content } = await ask("tools/call", { name: "campaign_stats", arguments: { campaignId: id } }, {});
   expect(content[0].text).toMatch(/sent 0 of 0\. Converted 0\./);
 });
