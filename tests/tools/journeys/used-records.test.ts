@@ -107,7 +107,7 @@ describe("a record that a live journey uses stays", () => {
     await refused("paused");
     await call("exit_players", { journeyId: journey, propertyId: clock.scenario.id, playerIds: ids });
     await remove();
-    // What the older version needed holds nobody up.
+    // The needs of the older version hold nobody up.
     await call("resume_journey", { journeyId: journey, propertyId: clock.scenario.id });
     await clock.deliver();
     await clock.enroll(journey, [await clock.scenario.player({ email: "p2@example.com" })]);
