@@ -15,9 +15,6 @@ import {
 import { flaw } from "./flaws.ts";
 import { troubleOf } from "./smtp-trouble.ts";
 
-// Milliseconds that a message may wait for a connection after its compliance check, where the caller sets no
-// `startBy`.
-const STARTS_WITHIN_MS = 1000;
 const CONNECT_MS = 10_000;
 const LOOPBACK = /^(localhost|127\.[\d.]+|::1)$/;
 
@@ -88,7 +85,7 @@ function open(settings: Settings, reach: Reach): OpenProvider<EmailMessage> {
   }
 
   return {
-    async send(messages, { signal, onOutcome, startBy = performance.now() + STARTS_WITHIN_MS }) {
+    async send(messages, { signal, onOutcome, startBy = Number.POSITIVE_INFINITY }) {
       let refusal: SendOutcome | undefined;
       const sendOne = async (message: EmailMessage): Promise<SendOutcome> => {
         const { id } = message;

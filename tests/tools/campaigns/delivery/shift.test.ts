@@ -30,6 +30,13 @@ const provider = (kind: string, changes: object = {}): Promise<{ id: string }> =
 
 const doubled = (given: EmailMessage[]) => given.length - new Set(given.map(({ to }) => to)).size;
 
+/** Lets the clock run at a twentieth of its speed: no machine is so busy that a message comes late. */
+function slowClock() {
+  const now = performance.now.bind(performance);
+  const start = now();
+  vi.spyOn(performance, "now").mockImplementation(() => start + (now() - start) / 20);
+}
+
 /** Puts the clock forward. */
 function clock() {
   const now = performance.now.bind(performance);
@@ -164,6 +171,7 @@ test("when all of a property's own providers are put out of use, the service's o
 
 test("a shift begins with small batches, which grow until messages come too late, and shrink to those in time", async () => {
   await scenario.planned(1_000);
+  slowClock();
   const { sender } = vendor({ concurrency: 600 });
   const late = ({ id }: EmailMessage): SendOutcome => ({
     id,
@@ -172,11 +180,10 @@ test("a shift begins with small batches, which grow until messages come too late
     message: "Late.",
   });
   const sizes: number[] = [];
-  // A busy machine makes no message late here.
-  const send: typeof sender.send = async (messages, { startBy: _, ...timeless }) => {
+  const send: typeof sender.send = async (messages, options) => {
     sizes.push(messages.length);
-    if (messages.length !== 100) return sender.send(messages, timeless);
-    return [...(await sender.send(messages.slice(0, 60), timeless)), ...messages.slice(60).map(late)];
+    if (messages.length !== 100) return sender.send(messages, options);
+    return [...(await sender.send(messages.slice(0, 60), options)), ...messages.slice(60).map(late)];
   };
   await scenario.work({ open: () => ({ ...sender, send }) });
   expect(sizes[0]).toBe(50);
