@@ -93,6 +93,7 @@ import updateProperty from "./properties/update-property.ts";
 import { providers } from "./providers/domain.ts";
 import { push } from "./push/domain.ts";
 import addSegmentMembers from "./segment-lists/add-segment-members.ts";
+import removeSegmentMembers from "./segment-lists/remove-segment-members.ts";
 import refreshSegment from "./segments/refresh-segment.job.ts";
 import segmentMembers from "./segments/segment-members.table.ts";
 import segmentPreview from "./segments/segment-preview.ts";
@@ -164,7 +165,7 @@ export const CATALOG = catalog([
     name: "segments",
     title: "Segments",
     tables: [segmentMembers, segments],
-    tools: [addSegmentMembers, segmentPreview],
+    tools: [addSegmentMembers, removeSegmentMembers, segmentPreview],
     jobs: [refreshSegment],
   },
   {

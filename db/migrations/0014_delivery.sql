@@ -50,6 +50,9 @@ create table campaign_sends (
   variant_id text,
   -- The entry into a journey that the message belongs to.
   enrollment_id uuid,
+  -- The journey and the node of that message.
+  journey_id uuid,
+  node_id text,
   -- Of a journey's message without an outcome. Null of all others, so that most updates change no index.
   is_open boolean generated always as (
     case when enrollment_id is not null and status in ('pending', 'deferred', 'sending', 'unknown') then true end) stored,

@@ -2,6 +2,7 @@ import {
   formed,
   isOperator,
   KNOWN,
+  OF_LISTS,
   OPERATORS,
   type Operand,
   type Operator,
@@ -125,7 +126,10 @@ function readCondition(scan: Scan, nested: boolean): Condition {
     refuse(scan, `${said}, such as ${scan.field.slice(0, scan.at)}=${scan.field.slice(scan.at + 1)}`);
   }
   const dotted = path.length > arrowed.length;
-  const type = dotted ? "text" : end;
+  const text = dotted ? "text" : end;
+  // A list of texts may stand at the end of a path.
+  const isList = path.length > 0 && text === "text" && OF_LISTS.includes(word);
+  const type = isList ? "text[]" : text;
   const fitting = OPERATORS[type];
   if (!fitting.includes(word)) {
     refuse(scan, `${word} does not fit ${column} (${type}), which takes ${fitting.join(", ")}`);

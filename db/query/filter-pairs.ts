@@ -1,3 +1,4 @@
+import { OF_LISTS } from "./operands.ts";
 import { QueryError, type ReadableTable } from "./readable-table.ts";
 
 /** A value as JSON has it. Null goes with the operator `is` alone. */
@@ -8,7 +9,8 @@ export type Filters = Readonly<Record<string, Value | readonly Value[]>>;
 
 /** The operators for a list, by those for one value. */
 const ANY_OF: Readonly<Record<string, string>> = { in: "in", eq: "in", neq: "not.in" };
-const OF_ARRAYS = new Set(["eq", "neq", "cs", "cd", "ov"]);
+const OF_PATHS = new Set<string>(OF_LISTS);
+const OF_ARRAYS = new Set<string>(["eq", "neq", ...OF_PATHS]);
 
 /** Filters as the pairs of a query: a list in the query's own notation. Throws QueryError naming the key. */
 export function filterPairs(readable: ReadableTable, filters: Filters): [string, string][] {
@@ -38,7 +40,10 @@ function listed({ columns }: ReadableTable, key: string, values: readonly string
   const operator = words.at(-1)!;
   const items = values.map((value) => `"${value.replace(/["\\]/g, "\\$&")}"`).join(",");
   const column = Object.hasOwn(columns, words[0]!) ? columns[words[0]!]! : undefined;
-  if (column?.type.endsWith("[]") && OF_ARRAYS.has(operator)) return [key, `{${items}}`];
+  const isPath = column?.type === "jsonb" && words.length > 2;
+  if ((column?.type.endsWith("[]") && OF_ARRAYS.has(operator)) || (isPath && OF_PATHS.has(operator))) {
+    return [key, `{${items}}`];
+  }
   const any = Object.hasOwn(ANY_OF, operator) ? ANY_OF[operator]! : undefined;
   if (any === undefined || words.length < 2) {
     throw new QueryError(key, `takes one value; a list goes with in, such as {"${words[0]}.in": ["a", "b"]}`);

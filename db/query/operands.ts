@@ -19,7 +19,9 @@ export type Operator =
 const LIST_LIMIT = 1000;
 
 const SCALAR: readonly Operator[] = ["eq", "neq", "gt", "gte", "lt", "lte", "in", "is"];
-const ARRAY: readonly Operator[] = ["eq", "neq", "is", "cs", "cd", "ov"];
+/** The operators of lists alone. */
+export const OF_LISTS: readonly Operator[] = ["cs", "cd", "ov"];
+const ARRAY: readonly Operator[] = ["eq", "neq", "is", ...OF_LISTS];
 /** The operators that fit each type. */
 export const OPERATORS: Record<ColumnType, readonly Operator[]> = {
   uuid: SCALAR,
@@ -63,6 +65,8 @@ export interface Scan {
   text: string;
   at: number;
 }
+
+type Place = Pick<Scan, "field" | "text" | "at">;
 
 /** The comparison value of a condition. */
 export interface Operand {
@@ -145,11 +149,12 @@ function readList(scan: Scan, type: ColumnType, nested: boolean): string[] {
   return items;
 }
 
-function readArray(scan: Scan, type: ColumnType, text: string): string[] {
+/** The items of a list such as {a,"b c"}, the whole value of a query key. Throws QueryError. */
+export function readArray(scan: Pick<Scan, "field">, type: ColumnType, text: string): string[] {
   const array = { ...scan, text, at: 0 };
-  if (!text.startsWith("{")) refuse(scan, `${quote(text)} is not a list such as {a,"b c"}`);
+  if (!text.startsWith("{")) refuse(array, `${quote(text)} is not a list such as {a,"b c"}`);
   const items = readItems(array, type, "}");
-  if (array.at < text.length) refuse(scan, `unexpected ${quote(text.slice(array.at))} after the list`);
+  if (array.at < text.length) refuse(array, `unexpected ${quote(text.slice(array.at))} after the list`);
   return items;
 }
 
@@ -157,7 +162,7 @@ function readArray(scan: Scan, type: ColumnType, text: string): string[] {
  * Items between commas, from the character before the first. A quoted item may hold commas, and escaped quotes and
  * backslashes. A quote that does not enclose the whole item belongs to it, as in PostgREST.
  */
-function readItems(scan: Scan, type: ColumnType, close: ")" | "}" | ""): string[] {
+function readItems(scan: Place, type: ColumnType, close: ")" | "}" | ""): string[] {
   const items: string[] = [];
   const pattern = ITEMS[close];
   do {
@@ -182,6 +187,6 @@ function unquote(text: string): string {
 }
 
 /** Throws QueryError for the query key that is being read. */
-export function refuse(scan: Scan, message: string): never {
+export function refuse(scan: Pick<Scan, "field">, message: string): never {
   throw new QueryError(scan.field, message);
 }

@@ -115,6 +115,7 @@ const BINARY = {
 
 function conditionSql(readable: ReadableTable, condition: Condition): Fragment {
   const { operator, type, value } = condition;
+  if (type === "text[]" && condition.path.length > 0) return listAtPathSql(readable, condition);
   const left = targetSql(readable, condition);
   if (operator === "is") return isSql(left, condition);
   if (operator === "in") return sql`${left} = any(${typed(value, `${type}[]`)})`;
@@ -125,6 +126,15 @@ function conditionSql(readable: ReadableTable, condition: Condition): Fragment {
   return alike
     ? sql`(case when jsonb_typeof(${left}) = jsonb_typeof(${right}) then ${compared} end)`
     : compared;
+}
+
+/** A JSON array of texts at the end of a path. */
+function listAtPathSql(readable: ReadableTable, condition: Condition): Fragment {
+  const { operator, value } = condition;
+  const left = targetSql(readable, { ...condition, type: "jsonb" });
+  const right = typed(value, "text[]");
+  if (operator === "ov") return sql`jsonb_exists_any(${left}, ${right})`;
+  return sql`${left} ${raw(BINARY[operator as keyof typeof BINARY])} to_jsonb(${right})`;
 }
 
 /** A boolean at the end of a JSON path is JSON, or its text. */

@@ -5,19 +5,24 @@ import type { Access, Actor, Call, Scope, User } from "#runtime/operation/contex
 import { PROPERTY_FIELD } from "#runtime/operation/input.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import type { Property } from "#runtime/operation/property.ts";
-import { ACTING_ROLES, acts, type Role, roleIn } from "#runtime/roles.ts";
+import { ACTING_ROLES, acts, type Membership, type Role, roleIn } from "#runtime/roles.ts";
 
 /** A list of properties in a message ends here. */
 const MOST_NAMED = 50;
 
+/** Refuses a call that the actor may make in no property. Later checks depend on the property. */
+export function checkAccess(operation: Operation, call: Call): void {
+  checkScope(operation, call.actor);
+  checkPerson(operation, call);
+}
+
 /** Refuses a call of an operation for people by a key, an agent or a command line. */
-export function checkPerson({ access }: Operation, { actor, transport }: Call): void {
+function checkPerson({ access }: Operation, { actor, transport }: Call): void {
   if (access !== "person") return;
   if (actor.type !== "user" || (transport !== "rest" && transport !== "page")) throw roleFault("person");
 }
 
-/** Refuses an actor without access to the operation in any property. Later checks depend on the property. */
-export function checkScope(operation: Operation, actor: Actor): void {
+function checkScope(operation: Operation, actor: Actor): void {
   if (operation.access === "public" || actor.type === "system") return;
   if (actor.type === "anonymous") throw new Fault("missing_credential");
   if (actor.type === "api_key") {
@@ -28,7 +33,21 @@ export function checkScope(operation: Operation, actor: Actor): void {
     if (operation.access !== "property") throw roleFault(operation.access);
     return;
   }
-  if (operation.access === "operator" && !actor.isPlatformAdmin) throw roleFault(operation.access);
+  if (!actor.isPlatformAdmin) checkRoles(operation, actor.memberships);
+}
+
+/** Refuses a user who has the operation's role in no property. */
+function checkRoles(operation: Operation, memberships: readonly Membership[]): void {
+  const { access, scope } = operation;
+  if (access === "operator") throw roleFault(access);
+  const writes = scope === "write" && needsProperty(operation);
+  if (writes && memberships.length > 0 && !memberships.some(({ role }) => acts(role))) {
+    throw scopeFault(operation);
+  }
+  const roles = PERMITTED_ROLES[access];
+  if (roles && !memberships.some(({ role }) => roles.includes(role))) {
+    throw roleFault(access === "admin" ? "admin" : "manager");
+  }
 }
 
 const PERMITTED: Record<Exclude<Access, "property" | "public">, string> = {

@@ -8,15 +8,7 @@ import type { File, Operation } from "#runtime/operation/operation.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import { currentActivity } from "#runtime/telemetry/activity.ts";
 import { toolCalls } from "#runtime/telemetry/metrics.ts";
-import {
-  callerOf,
-  checkPerson,
-  checkReads,
-  checkScope,
-  inProperty,
-  resolveProperty,
-  withMasking,
-} from "./access.ts";
+import { callerOf, checkAccess, checkReads, inProperty, resolveProperty, withMasking } from "./access.ts";
 import { maskedOutcome, refusePastMasking } from "./masking.ts";
 import { findAnswer } from "./replay.ts";
 import type { Choose, Outcome, Service } from "./service.ts";
@@ -65,8 +57,7 @@ async function perform(
   raw: unknown,
   options: Options,
 ): Promise<Outcome> {
-  checkScope(operation, asked.actor);
-  checkPerson(operation, asked);
+  checkAccess(operation, asked);
   const given = each(options.many ? (raw as unknown[]) : [raw], options, (one) =>
     foldCasing(operation, asObject(one)),
   );

@@ -49,7 +49,13 @@ export async function resolveNames(
     }
     if (!isObject(value)) return value;
     const found: Record<string, unknown> = { ...value };
-    for (const [field, inner] of Object.entries(value)) {
+    const [rule, noun, name, rest = ""] = ruleOf(value);
+    const table = known.find((one) => one.noun === noun);
+    if (rule && table) {
+      const where = path === "" ? "field" : `${path}.field`;
+      found.field = `${noun}.${await one({ table, isDeleted: false }, where, name)}${rest}`;
+    }
+    for (const [field, inner] of Object.entries(found)) {
       if (!mayHoldNames(inner)) continue;
       const where = path === "" ? field : `${path}.${field}`;
       const filter = path === "filters" ? filteredBy(operation, field, inner) : undefined;
@@ -70,6 +76,12 @@ export async function resolveNames(
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The parts of a rule's field about a record, such as `campaign.<id>.clicked`. */
+function ruleOf({ field, operator }: Record<string, unknown>): readonly string[] {
+  const isRule = typeof field === "string" && typeof operator === "string";
+  return (isRule && /^(\w+)\.(.+?)(\.[a-z_]+)?$/s.exec(field)) || [];
+}
 
 /** Whether a value may stand for a record in another way than by its id. */
 const isName = (value: unknown): value is string =>

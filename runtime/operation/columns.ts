@@ -2,6 +2,7 @@ import { z } from "zod";
 import { formOfValues } from "#db/query/forms.ts";
 import type { ColumnType, Form, ReadableTable } from "#db/query/readable-table.ts";
 import { type Fragment, identifier, join, raw, sql } from "#db/sql.ts";
+import { isDay } from "#db/text.ts";
 import { readTime } from "#db/time.ts";
 import type { Change, Column, ColumnRules, Columns, NextOf, SchemasOf, Table } from "./table.ts";
 
@@ -55,12 +56,12 @@ export const internal = <S extends Schema>(schema: S): Column<S, "never", "inter
 });
 
 const ZONED = /^\d{4}-?\d{2}-?\d{2}[T ,].*(?:Z|[+-]\d{2}(?::?\d{2})?)$/i;
-const LOCAL = /^\d{4}-?\d{2}-?\d{2}(?:[T ,].*)?$/i;
+const LOCAL = /^\d{4}-?\d{2}-?\d{2}[T ,].*$/i;
 const NO_TIME = "must be a time that the calendar has, such as 2026-01-31T18:00:00-05:00";
 
 // Zod's own pattern knows one form alone.
 const zoned = { offset: true, pattern: ZONED, abort: true };
-const local = { offset: true, pattern: LOCAL, abort: true };
+const local = { offset: true, pattern: LOCAL, abort: true, error: localWords };
 
 /** A time with its offset, in any usual form of ISO 8601. It is kept as `2026-01-31T18:00:00-05:00`. */
 export const timestamp = () =>
@@ -69,12 +70,19 @@ export const timestamp = () =>
     .overwrite(isoText)
     .refine((text) => readTime(text)?.offset != null, { error: NO_TIME, abort: true });
 
-/** The same, or a time of the property's own clock: a date, or a time without an offset. */
+/** The same, or a time without an offset, which goes by the property's own clock. */
 export const localTime = () =>
   z.iso
     .datetime(local)
     .overwrite(isoText)
     .refine((text) => readTime(text) !== null, { error: NO_TIME, abort: true });
+
+function localWords({ code, input }: { code: string; input?: unknown }): string | undefined {
+  if (code !== "invalid_format") return undefined;
+  return typeof input === "string" && isDay(input)
+    ? `is a date without a time: write such as ${input}T10:00, by the property's clock`
+    : NO_TIME;
+}
 
 function isoText(text: string): string {
   const read = readTime(text);

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { type Condition, conditionsOf, type Filter } from "#db/query/conditions.ts";
 import { type Filters, filterPairs } from "#db/query/filter-pairs.ts";
 import { nothingHas } from "#db/query/known-values.ts";
+import { OPERATORS, readArray } from "#db/query/operands.ts";
 import { parseQuery, type Query } from "#db/query/parse.ts";
 import { type Form, QueryError } from "#db/query/readable-table.ts";
 import type { Count, Page, Reader } from "#db/query/reader.ts";
@@ -149,7 +150,10 @@ export async function byKnownKeys(
     if (!isByKey(filter, definedKeys)) return filter;
     const definition = known.get(filter.path[0]!);
     if (!definition) throw new QueryError(filter.field, definedKeys.unknown(filter.path[0]!, rows));
-    const form = filter.path.length === 1 ? definedKeys.form(definition) : undefined;
+    if (filter.path.length > 1) return filter;
+    if (definedKeys.isList(definition)) return ofList(filter);
+    if (filter.type === "text[]") throw misfit(filter, OPERATORS.text);
+    const form = definedKeys.form(definition);
     return form ? inForm(filter, form) : filter;
   };
   return where.map(fitted);
@@ -168,6 +172,23 @@ function inForm(condition: Condition, form: Form): Condition {
   };
   const { value } = condition;
   return { ...condition, value: Array.isArray(value) ? value.map(inStored) : inStored(value) };
+}
+
+/** A condition on a list of texts; what is JSON is compared as JSON. */
+function ofList(condition: Condition): Condition {
+  const { field, operator, type, value } = condition;
+  if (type === "jsonb" || operator === "is") return condition;
+  if (!OPERATORS["text[]"].includes(operator)) throw misfit(condition, OPERATORS["text[]"]);
+  return typeof value === "string"
+    ? { ...condition, type: "text[]", value: readArray({ field }, "text", value) }
+    : condition;
+}
+
+function misfit({ field, operator, column, path }: Condition, fitting: readonly string[]): QueryError {
+  return new QueryError(
+    field,
+    `${operator} does not fit ${[column, ...path].join(".")}, which takes ${fitting.join(", ")}`,
+  );
 }
 
 function isByKey({ column, path }: Condition, definedKeys: DefinedKeys): boolean {

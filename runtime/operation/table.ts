@@ -120,6 +120,8 @@ export interface DefinedKeys {
   unknown(key: string, definitions: Row[]): string;
   /** How values of a defined key are stored. Undefined: as they are written. */
   form(definition: Row): Form | undefined;
+  /** Whether values of a defined key are lists of texts. */
+  isList(definition: Row): boolean;
 }
 
 /** Opens transactions as a tenant. */

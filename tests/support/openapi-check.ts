@@ -16,6 +16,7 @@ interface Schema {
   items?: Schema;
   const?: unknown;
   maxProperties?: number;
+  required?: string[];
   properties?: Record<string, Schema>;
 }
 
@@ -68,7 +69,7 @@ export function undescribed(exchange: Exchange): string | null {
   const missing = undescribedHeader(response, exchange.answered);
   if (missing) return `${method} ${place}: ${status} with ${missing} is not described`;
   const type = contentType.split(";")[0]!;
-  if (body === null && type === "" && !response.content) return null;
+  if (body === null && type === "" && (!response.content || isMinimal(exchange))) return null;
   const content = response.content?.[type];
   if (!content) return `${method} ${place}: ${status} as ${type} is not described`;
   if (!type.endsWith("json") || /(^|&)select=/.test(query)) return null;
@@ -76,14 +77,28 @@ export function undescribed(exchange: Exchange): string | null {
   return check(body) ? null : `${method} ${place} ${status}: ${ajv.errorsText(check.errors)}`;
 }
 
-const NOTHING: Schema = { type: "object", maxProperties: 1, properties: { dry_run: { const: true } } };
+/** With return=minimal, a try alone has a body. */
+const TRIED: Schema = {
+  type: "object",
+  maxProperties: 1,
+  required: ["dry_run"],
+  properties: { dry_run: { const: true } },
+};
+
+function isMinimal({ headers }: Pick<Exchange, "headers">): boolean {
+  return /return=minimal/.test(preferOf(headers));
+}
+
+function preferOf(headers: Exchange["headers"]): string {
+  return Object.entries(headers).find(([name]) => /^prefer$/i.test(name))?.[1] ?? "";
+}
 
 /** The schema of the form that the request asks for, as the description of the answer says it in words. */
 function expected(content: Content, type: string, { method, headers, many, status }: Exchange): Schema {
   const { schema } = content[type]!;
-  const prefer = Object.entries(headers).find(([name]) => /^prefer$/i.test(name))?.[1] ?? "";
+  const prefer = preferOf(headers);
   if (status >= 400 || method === "GET" || type !== "application/json") return schema;
-  if (/return=minimal/.test(prefer)) return NOTHING;
+  if (isMinimal({ headers })) return TRIED;
   const isWhole = /return=representation/.test(prefer);
   const record = method === "DELETE" && isWhole ? shown(content) : schema;
   // A record that is left as it is is answered by an empty array.

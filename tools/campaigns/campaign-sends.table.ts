@@ -26,6 +26,8 @@ export default table({
   verbs: ["list", "get"],
   columns: {
     campaign_id: readable(z.uuid().nullable(), { concise: true }),
+    journey_id: readable(z.uuid().nullable().describe("Of a journey's message")),
+    node_id: text({ vocabulary: true }),
     player_id: readable(z.uuid().nullable(), { concise: true }),
     channel: readable(z.string(), { concise: true, form: SENT_BY_FORM }),
     variant_id: readable(

@@ -53,6 +53,6 @@ export async function standingRefusal(
 export function checkLifts({ at, isEarlier }: StandingRefusal, channel: Channel, isProven: boolean): void {
   if (isEarlier && isProven) return;
   throw new Fault("conflict", {
-    message: `The player's last word on ${channel} is a refusal, of ${at}, and only the person lifts it. Give consentSource, consentText or consentVersion, an express consentLevel, and occurredAt: when the person agreed, which is later than that.`,
+    message: `The player's last word on ${channel} is a refusal, of ${at}, and only the person lifts it. Give consentSource, consentText or consentVersion, and occurredAt: when the person agreed, which is later than that. An implied consent lifts none.`,
   });
 }

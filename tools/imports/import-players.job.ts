@@ -14,7 +14,7 @@ import { seenIdentities } from "./read/identity-set.ts";
 import { columnWarnings, type Layout, layoutOf } from "./read/layout.ts";
 import { type Refusal, type RowRules, rowReader } from "./read/rows.ts";
 import { dropUpload, uploaded } from "./upload.ts";
-import { type RowBatch, writeBatch, writeErrors } from "./write/batch.ts";
+import { LEFT_OUT, type RowBatch, writeBatch, writeErrors } from "./write/batch.ts";
 
 /** The number of records in a transaction, unless they are very long. */
 export const BATCH_RECORDS = 10_000;
@@ -110,7 +110,7 @@ function fileReader(
   let layout: Layout | null = null;
   let decimal: ReturnType<typeof decimalOf> = "unknown";
   const tiers = new Map<string, number>();
-  const unrecorded: Unrecorded = { no_evidence: 0, no_address: 0, no_date: 0 };
+  const unrecorded = { no_evidence: 0, no_date: 0 };
   async function* batches(
     file: AsyncIterable<string[]>,
   ): AsyncGenerator<{ layout: Layout; batch: RowBatch }> {
@@ -172,26 +172,32 @@ async function complete(
 ): Promise<void> {
   const layout = read.layout();
   const decimal = read.decimal();
-  const summary = {
+  const summaryOf = (unrecorded: Unrecorded) => ({
     delimiter: found.delimiter,
     encoding: found.encoding,
     decimal: decimal === "unknown" ? null : decimal.slice(-1),
     columns: layout?.header ?? [],
     ignored_columns: layout?.ignored ?? [],
     missing_columns: [...(layout?.missing.keys() ?? [])],
-    consents_not_recorded: read.unrecorded,
+    consents_not_recorded: unrecorded,
     warnings: [
       ...(layout ? columnWarnings(layout) : []),
-      ...warningsOf(read.unrecorded),
+      ...warningsOf(unrecorded),
       ...tierWarnings(read.tiers, knownTiers),
     ],
     dry_run: importJob.params.dry_run,
-  };
+  });
   await context.transact(async (inner) => {
+    const { sql, property } = inner;
+    const [leftOut] = await sql<Pick<Unrecorded, "no_address" | "row_skipped">[]>`
+      select ${LEFT_OUT} from import_jobs
+      where property_id = ${property.id} and id = ${importJob.id}`;
+    if (!leftOut) return;
+    const summary = summaryOf({ ...read.unrecorded, ...leftOut });
     if (!(await endJob(inner, importJobs, importJob.id, { summary }))) return;
     if (layout) await writeErrors(inner, importJob.id, layout, columnErrors(layout));
     // The file of a dry run stays for the import itself, until the sweep.
-    if (!importJob.params.dry_run) await dropUpload(inner.sql, inner.property.id, importJob.upload_id);
+    if (!importJob.params.dry_run) await dropUpload(sql, property.id, importJob.upload_id);
   });
 }
 

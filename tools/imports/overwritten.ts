@@ -96,7 +96,7 @@ async function readRows(
   }
   const found = await survey(bytes(), params);
   const staged: Staged[] = [];
-  const unrecorded = { no_evidence: 0, no_address: 0, no_date: 0 };
+  const unrecorded = { no_evidence: 0, no_date: 0 };
   let readRow: ReturnType<typeof rowReader> | null = null;
   let row = 0;
   for await (const cells of records(bytes(), found)) {

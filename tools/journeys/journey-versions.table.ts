@@ -28,6 +28,7 @@ export default table({
       concise: true,
       form: SENT_BY_FORM,
     }),
+    published_at: readable(timestamp(), { concise: true, sql: "created_at" }),
     published_by_type: readable(z.string(), {
       concise: true,
       form: formOfValues(["user", "api_key", "system"]),

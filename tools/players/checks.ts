@@ -20,7 +20,7 @@ import {
   type PlayerValues,
   storedAddresses,
 } from "./player.ts";
-import { isBirthDate, isTimeZone } from "./rules.ts";
+import { isBirthDate } from "./rules.ts";
 import { askAboutNewTexts, askAboutWeakening } from "./weakening.ts";
 
 /** The columns by which the property's lists name a person. */
@@ -200,10 +200,7 @@ function checkNumber({ call }: Context, playerId: string | undefined, current: P
 }
 
 function checkFields({ now }: Context, input: PlayerChange["input"]): void {
-  const { timezone, birth_date: birth } = input;
-  if (timezone && !isTimeZone(timezone)) {
-    throw invalid("timezone", "must be an IANA time zone, such as America/New_York");
-  }
+  const { birth_date: birth } = input;
   if (birth && !isBirthDate(birth, now())) {
     throw invalid("birth_date", "must lie between 1900-01-01 and today");
   }

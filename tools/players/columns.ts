@@ -4,6 +4,7 @@ import type { Change, RowOf } from "#runtime/operation/table.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
 import { EMAIL_FORM, PHONE_FORM } from "#tools/people/address.ts";
 import { COUNTRY_FORM, LANGUAGE_FORM, STATE_FORM } from "#tools/people/places.ts";
+import { TIME_ZONE_FORM, timeZone } from "#tools/people/time-zones.ts";
 import { EMAIL_STATUSES, PLAYER_STATUSES } from "#tools/statuses/players.ts";
 import { MOST_CHARACTERS, MOST_TAG, MOST_TAGS } from "./rules.ts";
 
@@ -44,7 +45,10 @@ export const columns = {
   ),
   created_at: readable(timestamp(), { concise: true }),
   lifetime_theo: writable(amount().describe("Theoretical win so far")),
-  timezone: writable(text("timezone").describe("IANA time zone"), { vocabulary: true }),
+  timezone: writable(timeZone().nullish().describe("IANA time zone"), {
+    vocabulary: true,
+    form: TIME_ZONE_FORM,
+  }),
   state: writable(text("state").describe("Such as NV; Nevada becomes NV"), {
     vocabulary: true,
     form: STATE_FORM,

@@ -23,6 +23,7 @@ export default table({
     key: "key",
     unknown: unknownKey,
     form: formOfField,
+    isList: ({ type }) => type === "text_list",
   },
   events: { create: "player.created", update: "player.updated", delete: "player.deleted" },
   core: ["list", "get", "create", "update", "delete"],

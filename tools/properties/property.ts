@@ -4,6 +4,7 @@ import { raw } from "#db/sql.ts";
 import { invalid } from "#runtime/faults.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
 import { isCountry } from "#tools/people/places.ts";
+import { timeZone } from "#tools/people/time-zones.ts";
 import { AgentConfirmation } from "./agent-confirmation.ts";
 
 const text = (most: number) => z.string().trim().min(1).max(most).nullable();
@@ -12,14 +13,11 @@ const limit = (description: string) => z.int().min(1).max(100).describe(descript
 
 const months = z.int().min(1).max(1_200);
 
-/** An IANA time zone that this machine knows. */
-const zone = z.string().refine(isTimeZone, "must be an IANA time zone, such as America/New_York");
-
 /** The settings of a property that an operator can change. */
 export const settings = {
   legal_name: text(300).describe("The legal sender of the messages"),
   postal_address: text(500).describe("A physical address: every marketing email must show one"),
-  timezone: zone.describe("IANA time zone"),
+  timezone: timeZone().describe("IANA time zone"),
   default_country: z
     .string()
     .regex(/^[A-Z]{2}$/, "must be an ISO 3166 code, such as US")
@@ -123,13 +121,4 @@ export function given(values: Record<string, unknown>): Record<string, unknown> 
 export async function assertSlugFree(sql: Sql, slug: string): Promise<void> {
   const rows = await sql`select from properties where slug = ${slug}`;
   if (rows.length > 0) throw invalid("slug", "is taken by another property");
-}
-
-function isTimeZone(name: string): boolean {
-  try {
-    new Intl.DateTimeFormat("en", { timeZone: name });
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -31,7 +31,7 @@ export default table({
   },
   computed,
   async beforeWrite(_, { current }) {
-    if (current?.source === "rule") throw follows();
+    if (current?.source === "rule") throw followsRules();
     return {};
   },
   async beforeWrites(context, changes) {
@@ -110,7 +110,7 @@ function checked<A extends Added>(input: A, { segments, players, members }: Know
   const type = segments.get(input.segment_id);
   if (type === undefined)
     throw new Fault("not_found", { message: `segment_id: no such segment. See list_segments.` });
-  if (type !== "static") throw follows();
+  if (type !== "static") throw followsRules();
   if (members.has(nameOf(input))) {
     throw new Fault("conflict", { message: "player_id: this player is in the segment already." });
   }
@@ -121,7 +121,8 @@ function checked<A extends Added>(input: A, { segments, players, members }: Know
   return input;
 }
 
-function follows(): Fault {
+/** The refusal of a change of a dynamic segment's members. */
+export function followsRules(): Fault {
   return new Fault("conflict", {
     message: "The rules of a dynamic segment decide its members. Change the rules, or use a static segment.",
   });

@@ -3,6 +3,7 @@ import { type Fragment, raw, sql } from "#db/sql.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { EVENT_NAME } from "#tools/events/player-events.table.ts";
 import { COUNTRY_FORM, STATE_FORM } from "#tools/people/places.ts";
+import { TIME_ZONE_FORM } from "#tools/people/time-zones.ts";
 import type { Condition, Group } from "./rules/compile.ts";
 
 /** Operators by which a rule names whole values. */
@@ -14,7 +15,7 @@ const VOCABULARY: Readonly<Record<string, (text: string, home: string) => string
   tags: (text) => text,
   state: STATE_FORM.fit,
   country: COUNTRY_FORM.fit,
-  timezone: (text) => text,
+  timezone: TIME_ZONE_FORM.fit,
   phone_type: (text) => text,
 };
 const EVENT = new RegExp(`^event\\.(${EVENT_NAME})\\.`);

@@ -1,7 +1,7 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Hono, Context as HonoContext } from "hono";
 import { type Fault, invalid, loggedFault, toFault } from "#runtime/faults.ts";
-import { checkScope } from "#runtime/funnel/access.ts";
+import { checkAccess } from "#runtime/funnel/access.ts";
 import { refusedUnread } from "#runtime/funnel/invoke.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import type { Call } from "#runtime/operation/context.ts";
@@ -63,7 +63,7 @@ function isSelected(query: URLSearchParams, column: string): boolean {
   return !names || names.some((name) => name.trim() === column || name.trim() === "*");
 }
 
-/** The handler of an operation. A missing scope is refused before anything else is read. */
+/** The handler of an operation. A missing right is refused before anything else is read. */
 export function route(
   control: AdmissionControl,
   service: Service,
@@ -73,7 +73,7 @@ export function route(
   return admitted(
     control,
     async (request) => {
-      checkScope(operation, request.call.actor);
+      checkAccess(operation, request.call);
       try {
         return await work(request);
       } catch (error) {

@@ -21,6 +21,7 @@ export function successes(endpoint: Endpoint, schemas: Schemas): Json {
   };
   return {
     [operation.status]: success,
+    ...(answersNothing(endpoint) && { 204: { description: EMPTY, headers: success.headers } }),
     ...(operation.status === 202 && canBeTried(operation) && { 200: { ...success, description: TRIED } }),
     ...(endpoint.isUpsert && { 200: upsert }),
     ...(isConditional(endpoint) && {
@@ -29,6 +30,7 @@ export function successes(endpoint: Endpoint, schemas: Schemas): Json {
   };
 }
 
+const EMPTY = "With Prefer: return=minimal: it is done.";
 const TRIED = "With dry_run: the answer of a try. Nothing was begun, so there is no job of this id to poll.";
 
 /** The other forms of a job's rows, which the Accept header asks for. */
@@ -70,7 +72,12 @@ function descriptionOf({ operation }: Endpoint): string {
   if (verb === undefined || verb === "list" || verb === "get") return "Success.";
   const several = verb === "create" ? "With an array in the body: an array of them. " : "";
   const what = verb === "delete" ? "what was deleted" : "what was written";
-  return `Success. ${several}With Prefer: return=representation: an array of ${what}. With return=minimal: an empty object.`;
+  return `Success. ${several}With Prefer: return=representation: an array of ${what}. With return=minimal: no body.`;
+}
+
+/** Whether return=minimal can answer 204: a create without an upsert is always 201 or 202. */
+function answersNothing({ operation: { crud, status }, isUpsert }: Endpoint): boolean {
+  return isUpsert || (status === 200 && (crud?.verb === "update" || crud?.verb === "delete"));
 }
 
 /** Whether If-None-Match is read: a single record with an ETag. */
@@ -86,7 +93,7 @@ function headersOf(endpoint: Endpoint): HeaderName[] {
   return [
     ...(crud && isOne && isVersioned(crud.table) ? (["ETag"] as const) : []),
     ...(recordsAnswer(operation) && method !== "get" ? (["Idempotency-Replayed"] as const) : []),
-    ...(operation.status === 202 ? (["Location"] as const) : []),
+    ...(operation.status === 201 || operation.status === 202 ? (["Location"] as const) : []),
     ...(isPaged ? (["X-Next-Cursor", "X-Warnings"] as const) : []),
     ...(crud || operation.beneath ? (["Content-Range"] as const) : []),
     ...(operation.file || isRows ? (["Content-Disposition"] as const) : []),

@@ -139,7 +139,7 @@ export function parameters(): Json {
     }),
     PreferWriting: header(
       "Prefer",
-      "return=representation answers an array of the records, return=minimal an empty object; count=… adds Content-Range; max-affected=n with handling=strict refuses to change more; resolution=merge-duplicates or ignore-duplicates creates or changes. tx=rollback is refused.",
+      "return=representation answers an array of the records, return=minimal none, with status 204 in place of 200; count=… adds Content-Range; max-affected=n with handling=strict refuses to change more; resolution=merge-duplicates or ignore-duplicates creates or changes. tx=rollback is refused.",
       { type: "string", examples: ["return=representation"] },
     ),
     IfNoneMatch: header(

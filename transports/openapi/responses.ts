@@ -88,7 +88,7 @@ const HEADERS = {
   Sunset: ["The date of its removal (RFC 8594).", { type: "string" }],
   ETag: ["The record's entity tag, for If-Match.", { type: "string" }],
   "Idempotency-Replayed": ["The key was used before: this is the recorded response.", { const: "true" }],
-  Location: ["The address to poll for the result.", { type: "string" }],
+  Location: ["The address of the new record, or of a job: poll it for the result.", { type: "string" }],
   Link: ["The next page of a list, and the documentation of a deprecation.", { type: "string" }],
   "X-Next-Cursor": ["The cursor of the next page; absent on the last.", { type: "string" }],
   "X-Warnings": ["Why a list is empty, as a JSON array of sentences.", { type: "string" }],

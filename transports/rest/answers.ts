@@ -71,7 +71,9 @@ interface Shaping {
   write: boolean;
 }
 
-export interface Shaped extends Outcome {
+export interface Shaped extends Omit<Outcome, "body"> {
+  /** Null for an answer without a body. */
+  body: string | null;
   contentType: string;
 }
 
@@ -80,8 +82,9 @@ export function shaped(outcome: Outcome, { wants, table, many, select, write }: 
   const json = { ...outcome, contentType: TYPES.json };
   if (outcome.status >= 400) return json;
   if (write && wants.minimal) {
-    const said = outcome.dry ? '{"dry_run":true}' : "{}";
-    return { ...json, body: said };
+    if (outcome.dry) return { ...json, body: '{"dry_run":true}' };
+    // Created and accepted stay: the Location tells of the record.
+    return { ...json, body: null, status: outcome.status === 200 ? 204 : outcome.status };
   }
   const body = select !== null && (write || !many) ? projected(outcome.body, select) : outcome.body;
   if (wants.csv) {

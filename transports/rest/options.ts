@@ -6,7 +6,7 @@ import { counted } from "#runtime/counted.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { readableOf } from "#runtime/operation/columns.ts";
 import type { Call } from "#runtime/operation/context.ts";
-import { asObject } from "#runtime/operation/input.ts";
+import { asObject, foldCasing } from "#runtime/operation/input.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { idempotencyKey } from "#transports/http/admission.ts";
 import { fingerprint } from "#transports/http/body.ts";
@@ -26,11 +26,12 @@ export function refuseOptions(query: URLSearchParams, known: ReadonlySet<string>
 }
 
 /** Throws `invalid` for a field of the body that `columns` leaves out: PostgREST would not write it. */
-export function checkColumns(query: URLSearchParams, body: unknown): void {
+export function checkColumns(operation: Operation, query: URLSearchParams, body: unknown): void {
   const columns = query.get("columns");
   if (columns === null) return;
-  const named = columns.split(",").map((name) => name.trim().replace(/^"(.*)"$/, "$1"));
-  const fields = [body].flat().flatMap((one) => Object.keys(asObject(one)));
+  const written = columns.split(",").map((name) => [name.trim().replace(/^"(.*)"$/, "$1"), null] as const);
+  const named = Object.keys(foldCasing(operation, Object.fromEntries(written)));
+  const fields = [body].flat().flatMap((one) => Object.keys(foldCasing(operation, asObject(one))));
   const left = fields.find((field) => !named.includes(field));
   if (left !== undefined) throw invalid("columns", `leaves out ${left}, which the body has`);
 }

@@ -1,5 +1,6 @@
 import { OPTIONS } from "#db/query/parse.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
+import { checkReads } from "#runtime/funnel/access.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Outcome, Service } from "#runtime/funnel/service.ts";
 import { lockRow } from "#runtime/operation/crud.ts";
@@ -120,7 +121,7 @@ export async function create(
   const many = Array.isArray(body);
   const { dry, rest } = dryRunOf(request, body);
   refuseOptions(rest, CREATE_OPTIONS);
-  checkColumns(rest, body);
+  checkColumns(operation, rest, body);
   if (many && (body.length === 0 || body.length > 1000)) {
     throw new Fault("invalid", { message: "An array must hold 1 to 1000 records." });
   }
@@ -154,9 +155,11 @@ function tried(body: unknown, dry: boolean): unknown {
     : { ...asObject(body), dry_run: dry };
 }
 
-/** The address of a job that continues in the background. */
+/** The address of a new record, or of a job that continues in the background. */
 export function locationHeader(c: HttpContext, { status, body, dry }: Outcome): Record<string, string> {
-  return status === 202 && !dry ? { Location: `${c.req.path}/${JSON.parse(body).id}` } : {};
+  return (status === 201 || status === 202) && !dry
+    ? { Location: `${c.req.path}/${JSON.parse(body).id}` }
+    : {};
 }
 
 export function noUpsert({ crud }: Operation): Fault {
@@ -184,12 +187,13 @@ export async function matching(
   request: AdmittedRequest,
 ): Promise<Response> {
   const { c, call, query } = request;
+  if (call.actor.type === "api_key") checkReads(call.actor, call.actor.propertyId);
   const bytes = await readBody(c.req.raw);
   const body = asObject(readJson(c.req.header("content-type") ?? null, bytes));
   if (Object.hasOwn(body, "id")) throw invalid("id", "belongs in the filters, not in the body");
   if (c.req.header("if-match") !== undefined) throw noEtag();
   const { dry, rest } = dryRunOf(request, body);
-  checkColumns(rest, body);
+  checkColumns(operation, rest, body);
   const filters = [...rest].filter(([key]) => key !== "select" && key !== "columns");
   const option = filters.find(([key]) => OPTIONS.has(key));
   if (option) throw invalid(option[0], "cannot be used with a change of many rows");

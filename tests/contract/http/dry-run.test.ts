@@ -52,7 +52,7 @@ function about(operation: Operation): Record<string, unknown> {
     const key = table && rows.get(table.name)?.id;
     if (key && (field in given || field === "id")) given[field] = many ? [key] : key;
   }
-  if (operation.name !== "add_segment_members") return given;
+  if (!/^(add|remove)_segment_members$/.test(operation.name)) return given;
   // Each way to name the players is optional, and only a static segment has a list.
   return {
     ...given,

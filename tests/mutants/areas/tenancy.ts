@@ -4,6 +4,7 @@ export const tenancy: Area = {
   name: "tenancy",
   tests: [
     "tests/contract/tenancy",
+    "tests/contract/permissions.test.ts",
     "tests/db/database.test.ts",
     "tests/runtime/identity",
     "tests/contract/specification",
@@ -28,10 +29,8 @@ export const tenancy: Area = {
         "if (operation.access",
       ],
       ['if (operation.access !== "property") throw roleFault(operation.access);', ""],
-      [
-        'operation.access === "operator" && !actor.isPlatformAdmin',
-        'operation.access === "operator" && false',
-      ],
+      ['if (access === "operator") throw roleFault(access);', ""],
+      ["if (!actor.isPlatformAdmin) checkRoles(", "if (false) checkRoles("],
       ["actor.propertyId === propertyId ? actor.scopes : []", "actor.scopes"],
       ['return acts(role) ? ["read", "write"] : ["read"];', 'return ["read", "write"];'],
       ["if (role === null) return [];", ""],

@@ -86,6 +86,7 @@ describe("a refusal", () => {
     for (const attempt of attempts) {
       const { body } = await refused(409, "conflict", ann.consent(attempt));
       expect(body.error).toMatch(/last word on email is a refusal, of 20.+ and only the person lifts it/);
+      expect(body.error).not.toMatch(/consentLevel/);
       expect(await ann.isAllowed(), JSON.stringify(attempt)).toBe(false);
     }
     expect((await ann.consent({ ...evidence, occurredAt: later() })).status).toBe(200);

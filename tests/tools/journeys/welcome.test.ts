@@ -60,6 +60,12 @@ test("a player who signs up gets the welcome, is tagged, and reaches the goal by
     10_000,
   );
   expect((await scenario.mailbox()).map(({ subject }) => subject)).toEqual(["Welcome friend"]);
+  const sends = { filters: { "journey_id.eq": journey.id } };
+  expect(await scenario.call("list_campaign_sends", sends)).toMatchObject([
+    { journey_id: journey.id, node_id: "hello", player_id: ana },
+  ]);
+  const [version] = await scenario.call("list_journey_versions", sends);
+  expect(version.published_at).toBe(version.created_at);
   expect(await scenario.call("get_player", { id: ana })).toMatchObject({ tags: ["welcomed"] });
   expect(await scenario.call("explain_enrollment", { ...about, playerId: ana })).toMatchObject({
     why: expect.stringContaining('waits for the event "visit"'),

@@ -168,3 +168,55 @@ test("places, channels and addresses are compared as they are stored, whichever 
   });
   expect((await service.get("/api/mailbox_messages?recipient.eq=ZOE@Example.com")).body).toHaveLength(1);
 });
+
+test("a field of lists is filtered by the operators of lists, over REST and by agents, and by no others", async () => {
+  const { id: propertyId, key } = await service.newTenant();
+  const own = { "X-Api-Key": key };
+  const fields = [
+    { key: "likes", type: "text_list" },
+    { key: "host", type: "text" },
+  ];
+  await service.post("/api/custom_fields", fields, own);
+  for (const [player_id, likes] of [
+    ["ann", ["slots", "poker, live"]],
+    ["bob", ["slots"]],
+    ["cyd", ["keno"]],
+    ["dee", null],
+  ] as const) {
+    await service.post("/api/players", { player_id, custom: { likes, host: "slots" } }, own);
+  }
+  const list = (query: string) => service.get(`/api/players?order=player_id&${encodeURI(query)}`, own);
+  for (const [query, found] of [
+    ['custom.likes=cs.{slots,"poker, live"}', ["ann"]],
+    ["custom.likes.cs={slots}", ["ann", "bob"]],
+    ["custom.likes.not.cs={slots}", ["cyd"]],
+    ["custom.likes.cd={slots,keno}", ["bob", "cyd"]],
+    ["custom.likes.ov={keno,slots}", ["ann", "bob", "cyd"]],
+    ["custom.likes.eq={slots}", ["bob"]],
+    ["custom.likes.neq={slots}", ["ann", "cyd"]],
+    ["custom->>likes=cs.{keno}", ["cyd"]],
+    ['custom->likes=cs.["keno"]', ["cyd"]],
+    ["custom.likes.is=null", ["dee"]],
+    ["or=(custom.likes.cs.{keno},player_id.eq.dee)", ["cyd", "dee"]],
+  ] as const) {
+    const { body } = await list(query);
+    expect(body.map?.((one: { player_id: string }) => one.player_id) ?? body, query).toEqual(found);
+  }
+  for (const query of ["custom.likes.eq=slots", "custom.likes.in=(slots)", "custom.likes.like=*slots*"]) {
+    const { status, body } = await list(query);
+    expect([status, body.details?.[0].field], query).toEqual([400, query.split("=")[0]]);
+  }
+  const { status, body } = await list("custom.host.cs={slots}");
+  expect([status, body.error]).toEqual([
+    400,
+    expect.stringContaining("cs does not fit custom.host, which takes eq"),
+  ]);
+  const removed = await service.request("DELETE", `/api/players?custom.likes.cs=${encodeURI("{keno}")}`, {
+    headers: own,
+  });
+  expect(removed.body).toEqual([{ success: true }]);
+  const filters = { "custom.likes.ov": ["poker, live", "x"] };
+  expect(await service.call("list_players", { filters }, propertyId)).toMatchObject([{ player_id: "ann" }]);
+  const conditions = [{ field: "custom.likes", operator: "has_all", value: ["slots"] }];
+  expect(await service.call("segment_preview", { conditions }, propertyId)).toMatchObject({ count: 2 });
+});

@@ -72,7 +72,7 @@ test("many players come onto a list by one call: by ids, by the operator's numbe
   expect(members.map((row: { player_id: string }) => row.player_id).toSorted()).toEqual(ids.toSorted());
   const stranger = await refused(404, "not_found", add({ playerNumbers: ["m-low", "nobody", "no one"] }));
   expect(stranger.body.error).toBe(
-    'playerNumbers: this property has no player "nobody", "no one". Nobody was added',
+    'playerNumbers: this property has no player "nobody", "no one". The list stays as it is',
   );
   const { body: gone } = await service.post("/api/players", { player_id: "m-gone" });
   await service.request("DELETE", `/api/players/${gone.id}`);
@@ -108,6 +108,43 @@ test("many players come onto a list by one call: by ids, by the operator's numbe
     "not_found",
     service.post("/api/functions/add-segment-members", stolen, { "X-Api-Key": rival.key }),
   );
+});
+
+test("many players go off a list by one call, in the same three ways, and an agent confirms it", async () => {
+  const { id: propertyId } = service.tenant;
+  const { body: list } = await service.post("/api/segments", { name: "Fewer", type: "static" });
+  const hook = { url: "https://example.com/hook", events: ["player.segment_exited"] };
+  await service.call("create_webhook_endpoint", hook, propertyId);
+  const about = { segmentId: list.id, propertyId };
+  await service.post("/api/functions/add-segment-members", { ...about, playerIds: ids });
+  const remove = (who: object) => service.post("/api/functions/remove-segment-members", { ...about, ...who });
+  const counts = async (who: object) => {
+    const { status, body } = await remove(who);
+    return [status, body.removed, body.not_members];
+  };
+  const members = async () => (await service.get(`/api/segment_members?segment_id.eq=${list.id}`)).body;
+  const rules = [{ field: "adt", operator: "gte", value: 20 }];
+  expect(await counts({ conditions: rules, dry_run: true })).toEqual([200, 2, 0]);
+  expect(await members()).toHaveLength(3);
+  expect(await counts({ playerNumbers: ["m-10"] })).toEqual([200, 1, 0]);
+  expect(await counts({ playerIds: ids.slice(0, 2) })).toEqual([200, 1, 1]);
+  const tool = CATALOG.operations.get("remove_segment_members")!;
+  const asked = await onceOverMcp(service, tool, { segmentId: list.id, conditions: rules });
+  expect(asked.data.message).toContain('This takes 1 player off the list "Fewer".');
+  expect(await members()).toHaveLength(1);
+  const { confirm_token } = asked.data;
+  const done = await onceOverMcp(service, tool, { segmentId: list.id, conditions: rules, confirm_token });
+  expect(done.data).toMatchObject({ removed: 1, not_members: 1 });
+  expect(await members()).toEqual([]);
+  const told = await service.database.db.asProperty(
+    propertyId,
+    (sql) => sql<{ player: string }[]>`
+      select data -> 'object' ->> 'player_id' as player from outbox
+      where property_id = ${propertyId} and type = 'player.segment_exited'`,
+  );
+  expect(told.map(({ player }) => player).toSorted()).toEqual(ids.toSorted());
+  await refused(404, "not_found", remove({ playerNumbers: ["nobody"] }));
+  await refused(409, "conflict", remove({ segmentId: segment, playerIds: ids }));
 });
 
 test("no call puts more than 10,000 players on a list, and so many are put there at once", async () => {

@@ -74,6 +74,29 @@ test("a name is taken where it stands in a part of the input, as in a recipe's s
   });
 });
 
+test("a rule's field about a record names it, in a segment and in a journey's node", async () => {
+  const rule = { field: "campaign.Friday.clicked", operator: "is", value: true };
+  const said = `the campaign "Friday" is ${ids.campaign}.`;
+  const preview = await tool("segment_preview", { conditions: [rule] });
+  expect([preview.isError, preview.text]).toEqual([
+    false,
+    expect.stringContaining(`conditions.0.field: ${said}`),
+  ]);
+  const made = await tool("create_segment", {
+    name: "Not there",
+    conditions: [{ field: "segment.Locals", operator: "not_in_segment" }],
+  });
+  expect(made.data.conditions[0].field).toBe(`segment.${ids.segment}`);
+  const nodes = [
+    { id: "split", type: "branch", config: { branches: [{ label: "yes", conditions: [rule] }] } },
+  ];
+  const journey = await tool("create_journey", { name: "Rules", draft_definition: { nodes, edges: [] } });
+  const [node] = journey.data.draft_definition.nodes;
+  expect(node.config.branches[0].conditions[0].field).toBe(`campaign.${ids.campaign}.clicked`);
+  const twice = await tool("segment_preview", { conditions: [{ ...rule, field: "campaign.Twice.sent" }] });
+  expect(twice.data).toMatchObject({ code: "conflict", details: [{ field: "conditions.0.field" }] });
+});
+
 test("a name that no record has, or several, is refused with what to do", async () => {
   expect((await tool("get_player", { id: "H9" })).data).toMatchObject({
     code: "not_found",

@@ -128,11 +128,13 @@ test("a body has no field that `columns` leaves out", async () => {
   expect(await post("player_id", { player_id: "col-1", tier: "C" })).toMatchObject(left);
   const named = await post("%22player_id%22,tier,adt", { player_id: "col-1", tier: "C" });
   expect(named).toMatchObject({ status: 201, body: { tier: "C" } });
+  const cased = await post("player_id,firstName", { playerId: "col-2", first_name: "Ana" });
+  expect(cased).toMatchObject({ status: 201, body: { player_id: "col-2", first_name: "Ana" } });
   const change = { body: { tier: "D" } };
   expect(await service.request("PATCH", "/api/players?columns=adt&player_id.eq=col-1", change)).toMatchObject(
     left,
   );
-  await service.request("DELETE", "/api/players?player_id.eq=col-1");
+  await service.request("DELETE", "/api/players?player_id.in=(col-1,col-2)");
 });
 
 test("a PostgREST client upserts by the table's key or by the id, with events and audit row by row", async () => {
@@ -437,7 +439,8 @@ test("one record is answered in the shape that the headers ask for", async () =>
   ]);
   const single = await change({ Prefer: "return=representation", Accept: object });
   expect([typeOf(single), JSON.parse(single.text).tier]).toEqual([object, "Changed"]);
-  expect((await change({ Prefer: "return=minimal" })).body).toEqual({});
+  const minimal = await change({ Prefer: "return=minimal" });
+  expect([minimal.status, minimal.text, minimal.headers.get("Content-Type")]).toEqual([204, "", null]);
   const csv = await change({ Accept: "text/csv", Prefer: "return=representation" });
   expect([typeOf(csv), records(csv.text).length]).toEqual(["text/csv", 2]);
 
@@ -460,6 +463,30 @@ test("one record is answered in the shape that the headers ask for", async () =>
   const plain = await service.request("DELETE", path, { headers: { "Idempotency-Key": "shaped-1" } });
   expect(plain.body).toEqual({ success: true });
   expect((await service.get(path)).status).toBe(404);
+});
+
+test("return=minimal answers no body: 201 with the new record's address, and 204 for changes and removals", async () => {
+  const headers = { Prefer: "return=minimal" };
+  const made = await service.post("/api/players", { player_id: "brief-1", tier: "Brief" }, headers);
+  expect([made.status, made.text]).toEqual([201, ""]);
+  const path = made.headers.get("Location")!;
+  expect((await service.get(path)).body.player_id).toBe("brief-1");
+  const several = await service.post("/api/players", [{ player_id: "brief-2", tier: "Brief" }], headers);
+  expect([several.status, several.text, several.headers.get("Location")]).toEqual([201, "", null]);
+  const merge = { Prefer: "return=minimal, resolution=merge-duplicates" };
+  const upserted = await service.post("/api/players", { player_id: "brief-1", tier: "Brief" }, merge);
+  expect([upserted.status, upserted.text]).toEqual([204, ""]);
+  const filter = "/api/players?tier.eq=Brief";
+  for (const [method, address, options] of [
+    ["PATCH", path, { body: { first_name: "Ana" } }],
+    ["PATCH", filter, { body: { first_name: "Bea" } }],
+    ["DELETE", path, {}],
+    ["DELETE", filter, {}],
+  ] as const) {
+    const answer = await service.request(method, address, { ...options, headers });
+    expect([answer.status, answer.text], `${method} ${address}`).toEqual([204, ""]);
+  }
+  expect((await service.get(filter)).body).toEqual([]);
 });
 
 test("a function that was to be undone is refused instead of done", async () => {

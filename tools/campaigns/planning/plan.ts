@@ -51,8 +51,9 @@ function sendCtes({ property }: Tenant, campaign: Campaign, { carried, round, at
   const enrollment = isEnrolled ? raw("enrollment_id") : sql`null::uuid`;
   const key = raw(isEnrolled ? "enrollment_id" : "player_id");
   const columns = raw(`property_id, id, campaign_id, player_id, enrollment_id, channel, status, skip_reasons,
-    address_hash, address_masked, dedupe_key, created_at, updated_at`);
-  const written = at === undefined ? sql`now(), now()` : sql`${clockAt(at)}, ${clockAt(at)}`;
+    address_hash, address_masked, dedupe_key, created_at, updated_at, journey_id, node_id`);
+  const moment = at === undefined ? sql`now(), now()` : sql`${clockAt(at)}, ${clockAt(at)}`;
+  const written = sql`${moment}, ${campaign.journey_id}::uuid, ${campaign.journey_node}::text`;
   const own = sql`${property.id}::uuid, uuid_v7(), ${campaign.id}::uuid, id, ${enrollment}, ${raw(`'${channel}'`)}`;
   const prefix = (what: string) =>
     typeof round === "string"

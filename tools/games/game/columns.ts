@@ -10,7 +10,7 @@ import {
 import { Approval, Prints } from "#tools/approvals/approval.ts";
 import { Odds } from "#tools/games/draw/odds.ts";
 import { STATE_FORM } from "#tools/people/places.ts";
-import { isTimeZone } from "#tools/players/rules.ts";
+import { TIME_ZONE_FORM, timeZone } from "#tools/people/time-zones.ts";
 import { GAME_STATUSES } from "#tools/statuses/games.ts";
 
 export const TYPES = ["spin_wheel", "scratch_card", "mystery_box", "instant_win"] as const;
@@ -88,15 +88,10 @@ export const columns = {
     { form: STATE_FORM },
   ),
   play_limits: drafted(PlayLimits),
-  reset_timezone: drafted(
-    z
-      .string()
-      .max(64)
-      .refine(isTimeZone, "must be a time zone, such as America/New_York")
-      .nullish()
-      .describe("Of a day's limits. Default: the property's"),
-    { vocabulary: true },
-  ),
+  reset_timezone: drafted(timeZone().nullish().describe("Of a day's limits. Default: the property's"), {
+    vocabulary: true,
+    form: TIME_ZONE_FORM,
+  }),
   cost: drafted(Cost),
   out_of_stock: drafted(
     z

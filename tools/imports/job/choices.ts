@@ -14,26 +14,27 @@ export interface Choice {
 export interface Unrecorded {
   /** The import does not name the origin of the consents. */
   no_evidence: number;
-  /** The row has no address for the channel. */
+  /** The player has no address for the channel, or another one than the row. */
   no_address: number;
   /** The import names a column of dates, and the row has none. */
   no_date: number;
+  /** The import leaves the row's player alone, by its mode or on_conflict. */
+  row_skipped: number;
 }
 
 /** The cells of a row, read. */
 interface Cells {
-  values: Record<string, string | null>;
   consents: ReadonlyMap<Channel, boolean>;
   occurredAt: string | null;
 }
 
 type Evidence = ImportParams["consent"];
 
-/** A grant needs evidence with its date, and an address; a refusal needs neither. */
+/** A grant needs evidence with its date; a refusal needs none. */
 export function choicesOf(cells: Cells, evidence: Evidence): Choice[] {
   const { occurredAt } = cells;
   return [...wantedBy(cells, evidence)].flatMap(([channel, given]) =>
-    given && barOf(cells, channel, evidence) !== null ? [] : [{ channel, given, occurredAt }],
+    given && barOf(cells, evidence) !== null ? [] : [{ channel, given, occurredAt }],
   );
 }
 
@@ -42,32 +43,29 @@ export function refuses({ choices }: { choices: readonly Choice[] }): boolean {
   return choices.some(({ given }) => !given);
 }
 
-/** Counts the granted consents of a row that the ledger will not record. */
+/** Counts the granted consents of a row that lack evidence or its date. */
 export function countUnrecorded(
-  unrecorded: Unrecorded,
+  unrecorded: Pick<Unrecorded, "no_evidence" | "no_date">,
   cells: Cells,
   { evidence, isRefused }: { evidence: Evidence; isRefused: boolean },
 ): void {
-  for (const [channel, given] of wantedBy(cells, evidence)) {
-    const bar = given ? barOf(cells, channel, evidence) : null;
-    // A refused row is among the errors already.
-    if (bar === null || (isRefused && bar !== "no_evidence")) continue;
-    // The block grants its channels to players with an address alone.
-    if (cells.consents.has(channel) || bar === "no_date") unrecorded[bar]++;
-  }
+  const bar = barOf(cells, evidence);
+  // A refused row is among the errors already.
+  if (bar === null || (isRefused && bar !== "no_evidence")) return;
+  unrecorded[bar] += [...wantedBy(cells, evidence).values()].filter((given) => given).length;
 }
 
 /** The counts as warnings for the summary. */
-export function warningsOf({ no_evidence, no_address, no_date }: Unrecorded): string[] {
+export function warningsOf({ no_evidence, no_address, no_date, row_skipped }: Unrecorded): string[] {
   return [
     ...(no_evidence > 0
       ? [
-          `${cellsSay(no_evidence)} yes to a channel, and none of it was recorded: the import has no consent block that says where the consents come from. Import the file again with one.`,
+          `${counted(no_evidence, "cell says", "cells say")} yes to a channel, and none of it was recorded: the import has no consent block that says where the consents come from. Import the file again with one.`,
         ]
       : []),
     ...(no_address > 0
       ? [
-          `${cellsSay(no_address)} yes to a channel for which the row has no address; none of it was recorded.`,
+          `${counted(no_address, "consent is", "consents are")} to a channel for which the player has no address, or another one than the row; none of it was recorded.`,
         ]
       : []),
     ...(no_date > 0
@@ -75,11 +73,12 @@ export function warningsOf({ no_evidence, no_address, no_date }: Unrecorded): st
           `A consent has no date ${no_date === 1 ? "once" : `${no_date} times`}, though occurred_at_column is given; none of it was recorded.`,
         ]
       : []),
+    ...(row_skipped > 0
+      ? [
+          `${counted(row_skipped, "consent stands", "consents stand")} in rows that were skipped by mode or on_conflict; none of it was recorded.`,
+        ]
+      : []),
   ];
-}
-
-function cellsSay(count: number): string {
-  return counted(count, "cell says", "cells say");
 }
 
 /** Names the tiers of the file that the property does not have. */
@@ -99,15 +98,8 @@ function wantedBy({ consents }: Cells, evidence: Evidence): Map<Channel, boolean
   return new Map([...granted, ...consents]);
 }
 
-/** The reason for not recording a grant. */
-function barOf({ values, occurredAt }: Cells, channel: Channel, evidence: Evidence): keyof Unrecorded | null {
+/** The reason for not recording the grants of a row. */
+function barOf({ occurredAt }: Cells, evidence: Evidence): "no_evidence" | "no_date" | null {
   if (!evidence) return "no_evidence";
-  if (!hasAddress(values, channel)) return "no_address";
   return evidence.occurred_at_column !== undefined && occurredAt === null ? "no_date" : null;
-}
-
-function hasAddress(values: Cells["values"], channel: Channel): boolean {
-  return (
-    channel === "push" || (channel === "email" ? values.email !== undefined : values.phone !== undefined)
-  );
 }

@@ -2,7 +2,8 @@ import { isDay, isStorable, isUuid } from "#db/text.ts";
 import { readTime, type WrittenTime } from "#db/time.ts";
 import { isPast } from "#runtime/operation/columns.ts";
 import { isCountry, languageOf, stateOf } from "#tools/people/places.ts";
-import { isBirthDate, isTimeZone, MOST_CHARACTERS, MOST_TAG, MOST_TAGS } from "#tools/players/rules.ts";
+import { timeZoneOf } from "#tools/people/time-zones.ts";
+import { isBirthDate, MOST_CHARACTERS, MOST_TAG, MOST_TAGS } from "#tools/players/rules.ts";
 import { FREE_STATUSES, PLAYER_STATUSES } from "#tools/statuses/players.ts";
 import { type DateOrder, UNCLEAR, withIsoDay } from "./dates.ts";
 import { AMBIGUOUS, type DecimalSign, readNumber } from "./numbers.ts";
@@ -114,7 +115,7 @@ const pastMoment: Field = {
 const timezone: Field = {
   type: "text",
   wants: "an IANA time zone such as America/New_York",
-  read: (value) => (isTimeZone(value) ? value : null),
+  read: timeZoneOf,
 };
 
 const tags: Field = {

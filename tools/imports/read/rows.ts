@@ -49,7 +49,7 @@ export interface RowRules {
   customs: CustomFields;
   seen: Seen;
   /** Counted up as rows are read. */
-  unrecorded: Unrecorded;
+  unrecorded: Pick<Unrecorded, "no_evidence" | "no_date">;
   decimal: DecimalSign;
   /** Counted up as rows are read: the rows of each tier. */
   tiers: Map<string, number>;

@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
+import { sql as part } from "#db/sql.ts";
 import { readCell } from "#db/stream/csv.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { suppressAddressesOf } from "#tools/compliance/self-exclusion.ts";
 import { type CustomFields, sharedCustomFields } from "#tools/custom-fields/values.ts";
-import { refuses } from "#tools/imports/job/choices.ts";
+import { type Choice, refuses, type Unrecorded } from "#tools/imports/job/choices.ts";
 import type { ImportJob } from "#tools/imports/job/import-job.ts";
 import type { Layout } from "#tools/imports/read/layout.ts";
 import type { Refusal, Staged } from "#tools/imports/read/rows.ts";
@@ -34,6 +35,8 @@ interface Counts {
   created: number;
   updated: number;
   skipped: number;
+  /** Consents of the import so far that are not recorded, because of the players that the rows mean. */
+  leftOut: Pick<Unrecorded, "no_address" | "row_skipped">;
 }
 
 /**
@@ -50,27 +53,30 @@ export async function writeBatch(
   await sql`set local lock_timeout = '30s'`;
   // Imports into one property wait for each other, so that two of the same file find each other's players.
   await lockImports(context);
-  const open = await sql`
-    select from import_jobs
+  const [open] = await sql<Counts["leftOut"][]>`
+    select ${LEFT_OUT} from import_jobs
     where property_id = ${property.id} and id = ${job.id} and status = 'processing' and processed = ${batch.after}
     for update`;
-  if (open.length === 0) return false;
+  if (!open) return false;
   await checkFields(context, batch);
   // After the lock, because rows of another import count too. Without it such a batch took 15 s, not 1.
   if (batch.analyze) {
     await sql`select analyze_players() from import_jobs where property_id = ${property.id} and id = ${job.id}`;
   }
   const { rows, flawed, refusals } = partRows(batch);
-  const counts: Counts = { created: 0, updated: 0, skipped: 0 };
+  const counts: Counts = { created: 0, updated: 0, skipped: 0, leftOut: open };
   if (job.params.dry_run) await sql`savepoint dry_run`;
   if (rows.length > 0) {
     const staged = await stageRows(context, job.id, job.params, rows, batch.onStaged);
     Object.assign(counts, await writePlayers(context, job.id, job.params, staged));
     await suppressAddressesOf(context, await excludedRows(context));
-    counts.skipped = staged.verdicts.filter(({ verdict }) => verdict === "skip").length;
+    const skipped = new Set(staged.verdicts.flatMap(({ row, verdict }) => (verdict === "skip" ? [row] : [])));
+    counts.skipped = skipped.size;
+    open.row_skipped += rows.filter(({ row }) => skipped.has(row)).flatMap(grantsOf).length;
     refusals.push(...refusalsOf(staged.verdicts, rows));
   }
-  const standing = await writeConsents(context, job, rows, flawed);
+  const { standing, noAddress } = await writeConsents(context, job, rows, flawed);
+  open.no_address += noAddress;
   refusals.push(...standingNotices(standing, rows));
   if (job.params.dry_run) await sql`rollback to savepoint dry_run`;
   await writeErrors(context, job.id, layout, refusals);
@@ -233,11 +239,20 @@ function originalOf({ header }: Layout, cells: readonly string[]): Record<string
   );
 }
 
+/** The counts of `Counts["leftOut"]`. The database keeps them, as a batch that is written is not judged again. */
+export const LEFT_OUT = part`
+  coalesce((summary #>> '{consents_not_recorded,no_address}')::int, 0) as no_address,
+  coalesce((summary #>> '{consents_not_recorded,row_skipped}')::int, 0) as row_skipped`;
+
+function grantsOf({ choices }: Staged): Choice[] {
+  return choices.filter(({ given }) => given);
+}
+
 async function writeProgress(
   { sql, property }: Context,
   jobId: string,
   batch: RowBatch,
-  { created, updated, skipped }: Counts,
+  { created, updated, skipped, leftOut }: Counts,
 ): Promise<void> {
   const processed = batch.after + batch.records;
   const succeeded = created + updated;
@@ -245,6 +260,7 @@ async function writeProgress(
     update import_jobs set processed = ${processed}, total = greatest(total, ${processed}::int),
       succeeded = succeeded + ${succeeded}, skipped = skipped + ${skipped},
       failed = failed + ${batch.records - succeeded - skipped}, created_count = created_count + ${created},
-      updated_count = updated_count + ${updated}, updated_at = now()
+      updated_count = updated_count + ${updated}, updated_at = now(),
+      summary = ${{ consents_not_recorded: leftOut }}
     where property_id = ${property.id} and id = ${jobId}`;
 }

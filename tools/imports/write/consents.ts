@@ -35,6 +35,13 @@ interface Statement {
   choice: Choice;
 }
 
+/** The grants that were left out. */
+interface LeftOut {
+  standing: Standing[];
+  /** The number of grants to a channel for which the player has no address, or another one than the row. */
+  noAddress: number;
+}
+
 /** A consent of a row that a refusal stands against. */
 export interface Standing {
   row: number;
@@ -52,12 +59,12 @@ export async function writeConsents(
   { params: { consent: evidence, by_agent: byAgent }, actor_type, actor_id }: ImportJob,
   rows: readonly Staged[],
   flawed: readonly Staged[],
-): Promise<Standing[]> {
+): Promise<LeftOut> {
   const { sql, property } = context;
   const choices = new Map(
-    [...rows, ...flawed].flatMap((row) => (row.choices.length > 0 ? [[row.row, row.choices] as const] : [])),
+    [...rows, ...flawed].flatMap((row) => (row.choices.length > 0 ? [[row.row, row] as const] : [])),
   );
-  if (choices.size === 0) return [];
+  if (choices.size === 0) return { standing: [], noAddress: 0 };
   const written = rows.length > 0 ? await writtenPeople(context, [...choices.keys()]) : [];
   const others = await otherPeople(context, rows, flawed);
   const known = new Set(others.map(({ row }) => row));
@@ -65,8 +72,10 @@ export async function writeConsents(
     context,
     flawed.filter((one) => refuses(one) && !known.has(one.row)),
   );
+  const said = written.flatMap((person) => statementsOf(person, choices));
+  const reached = said.filter((one) => !one.choice.given || isReached(one, choices.get(one.person.row)!));
   const statements = [
-    ...written.flatMap((person) => statementsOf(person, choices)),
+    ...reached,
     ...others.flatMap((person) => statementsOf(person, choices)).filter(({ choice }) => !choice.given),
   ];
   const lifts = !byAgent && hasEvidence(evidence ?? {});
@@ -75,7 +84,10 @@ export async function writeConsents(
     context,
     statements.filter((one) => !standing.has(one)),
   );
-  const left = [...standing].map(({ person, choice }) => ({ row: person.row, channel: choice.channel }));
+  const left = {
+    standing: [...standing].map(({ person, choice }) => ({ row: person.row, channel: choice.channel })),
+    noAddress: said.length - reached.length,
+  };
   if (entries.length === 0) return left;
   const [clock] = await sql<{ now: string }[]>`select clock_timestamp() as now`;
   const requester = { actor_type, actor_id };
@@ -92,8 +104,16 @@ function stands({ person, choice }: Statement, lifts: boolean): boolean {
   return person.consents[choice.channel] === false && !(lifts && choice.occurredAt !== null);
 }
 
-function statementsOf(person: Person, choices: ReadonlyMap<number, readonly Choice[]>): Statement[] {
-  return (choices.get(person.row) ?? []).map((choice) => ({ person, choice }));
+function statementsOf(person: Person, choices: ReadonlyMap<number, Staged>): Statement[] {
+  return (choices.get(person.row)?.choices ?? []).map((choice) => ({ person, choice }));
+}
+
+/** Whether the player has an address for the channel, and the row no other one: the consent was to the row's. */
+function isReached({ person, choice: { channel } }: Statement, { values }: Staged): boolean {
+  if (channel === "push") return true;
+  const name = channel === "email" ? "email_hash" : "phone_hash";
+  const own = person[name];
+  return own !== null && (values[name] ?? `\\x${own}`) === `\\x${own}`;
 }
 
 /** The players of written rows. The write has locked them. */

@@ -60,6 +60,8 @@ const SEND_KEPT = [
   "redeemed_at",
   "variant_id",
   "enrollment_id",
+  "journey_id",
+  "node_id",
 ] as const;
 /** The figures of a campaign's calls count these. */
 const CALL_KEPT = [

@@ -7,6 +7,7 @@ import { type CustomFields, storedForm, unknownField } from "#tools/custom-field
 import { EVENT_NAME } from "#tools/events/player-events.table.ts";
 import { EMAIL_FORM, PHONE_FORM } from "#tools/people/address.ts";
 import { COUNTRY_FORM, LANGUAGE_FORM, STATE_FORM } from "#tools/people/places.ts";
+import { TIME_ZONE_FORM } from "#tools/people/time-zones.ts";
 import { EMAIL_STATUSES, PLAYER_STATUSES } from "#tools/statuses/players.ts";
 import { CUSTOM_AS, customSql } from "./custom-fields.ts";
 import { eventAggregate } from "./event-fields.ts";
@@ -58,6 +59,7 @@ const FORMS: Readonly<Partial<Record<keyof typeof COLUMNS, Form>>> = {
   country: COUNTRY_FORM,
   email_status: formOfValues(EMAIL_STATUSES),
   language: LANGUAGE_FORM,
+  timezone: TIME_ZONE_FORM,
 };
 
 const CASTS: Record<FieldType, string> = {

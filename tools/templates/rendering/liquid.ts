@@ -3,7 +3,7 @@ import { LRUCache } from "lru-cache";
 import { storable } from "#db/text.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { OUT_OF_TIME, stepped } from "#runtime/limits/turns.ts";
-import { IN_QUERY, withEncodedValues } from "./query-values.ts";
+import { ENCODINGS, withEncodedValues } from "./query-values.ts";
 
 /** An email of 100 KB is cut off by large mail clients. These leave room for more, and none for a bomb. */
 export const SOURCE_CHARACTERS = 500_000;
@@ -163,7 +163,9 @@ function engine(kind: Engine): Liquid {
     memoryLimit: RENDER_SIZE,
     outputEscape: kind === "html" ? (value) => escapeHtml(printed(value)) : printed,
   });
-  liquid.registerFilter(IN_QUERY, (value: unknown) => encodeURIComponent(printed(value).toWellFormed()));
+  for (const [name, encode] of Object.entries(ENCODINGS)) {
+    liquid.registerFilter(name, (value: unknown) => encode(printed(value).toWellFormed()));
+  }
   for (const tag of FILE_TAGS) delete liquid.tags[tag];
   for (const name of Object.keys(liquid.filters)) {
     if (EXPRESSION_FILTERS.test(name)) liquid.unregisterFilter(name);

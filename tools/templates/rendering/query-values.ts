@@ -1,13 +1,23 @@
 import { Tokenizer, TokenKind } from "liquidjs";
 
 /** One of our links, which begins an address. */
-const OUR_LINK = /^\{\{-?\s*(?:unsubscribe|preferences|inbox|game)_url\b/;
+const OUR_LINK = /^\{[{%]-?\s*(?:echo\s+)?(?:unsubscribe|preferences|inbox|game)_url\b/;
 /** Filters that encode the value already, or mean it as it is. */
 const ENCODING = /\|\s*(?:url_encode|cgi_escape|uri_escape|base64_url_safe_encode|raw)\b/;
-/** The filter that encodes a value. */
-export const IN_QUERY = "in_query";
+/** The filters that encode a value, by the place that needs it. */
+const FILTERS = { value: "in_query", path: "in_path" } as const;
 
-/** The source with each printed value of an address's query percent-encoded: `&` in a name would begin another field. */
+/** What the filters do to a text. */
+export const ENCODINGS: Readonly<Record<(typeof FILTERS)[keyof typeof FILTERS], (text: string) => string>> = {
+  in_query: encodeURIComponent,
+  // A value may be several steps of a path, and be encoded already. It ends neither the path nor the address.
+  in_path: (text) => text.replace(/[?#\s"<>\\]/g, encodeURIComponent),
+};
+
+/**
+ * The source with each printed value of an address's path or query percent-encoded: `&` in a name would begin another
+ * field, and `?` would end the path.
+ */
 export function withEncodedValues(source: string): string {
   // The variables whose values the template itself has encoded.
   const encoded = new Set<string>();
@@ -23,30 +33,45 @@ export function withEncodedValues(source: string): string {
       if (verb === "assign" && isEncoded(part)) encoded.add(name!);
       if (verb?.endsWith("capture")) [captured, place] = [name, "text"];
     }
-    if (kind !== TokenKind.Output) return part;
+    if (kind !== TokenKind.Output && !PRINTING.test(part)) return part;
     if (isEncoded(part)) {
       if (captured) encoded.add(captured);
       return part;
     }
     if (place === "text" && OUR_LINK.test(part)) place = "address";
-    return place === "value" ? part.replace(/-?\}\}$/, ` | ${IN_QUERY} $&`) : part;
+    return place === "value" || place === "path" ? filtered(part, FILTERS[place]) : part;
   });
   return parts.join("");
 }
 
-/** A place in a source: in no address, in an address, or in a value of its query. */
-type Place = "text" | "address" | "value";
+/** Tags that print a value as `{{ }}` does. */
+const PRINTING = /^\{%-?\s*(?:echo\s|liquid\s)/;
+
+/** The printing tag with one more filter; of `liquid` each of its lines that prints. */
+function filtered(part: string, filter: string): string {
+  if (!/^\{%-?\s*liquid\s/.test(part)) return part.replace(/-?[%}]\}$/, ` | ${filter} $&`);
+  return part.replace(/((?:^\{%-?\s*liquid|\n)\s*echo\s[^\n]*?)(?=\s*(?:\n|-?%\}$))/g, `$1 | ${filter}`);
+}
+
+/** A place in a source: in no address, in one's host or behind it, in its path, or in a value of its query. */
+type Place = "text" | "address" | "path" | "value";
 
 function placeBehind(text: string, before: Place): Place {
   const pieces = text.split(/[\s"'<>]/);
   let place = pieces.length > 1 ? "text" : before;
   let rest = pieces.at(-1)!;
   if (place === "text") {
-    const scheme = /https?:\/\//i.exec(rest);
+    const scheme = /https?:\/\/|\b(?:mailto|sms):/i.exec(rest);
     if (!scheme) return "text";
     place = "address";
-    rest = rest.slice(scheme.index);
+    rest = rest.slice(scheme.index + scheme[0].length);
+    if (!scheme[0].endsWith("//")) return behind(rest) ?? place;
   }
-  const last = /[?&#=](?=[^?&#=]*$)/.exec(rest)?.[0];
-  return last === undefined ? place : last === "=" ? "value" : "address";
+  return behind(rest) ?? (place === "address" && rest.includes("/") ? "path" : place);
+}
+
+/** The place behind the last sign of a query, where the text has one. */
+function behind(text: string): Place | undefined {
+  const last = /[?&#=](?=[^?&#=]*$)/.exec(text)?.[0];
+  return last === undefined ? undefined : last === "=" ? "value" : "address";
 }

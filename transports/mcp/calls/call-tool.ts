@@ -7,7 +7,7 @@ import {
 import { nearest } from "#db/nearest.ts";
 import { counted } from "#runtime/counted.ts";
 import { Fault, invalid, loggedFault } from "#runtime/faults.ts";
-import { checkPerson, checkScope, scopesIn, tenantOf, withTenant } from "#runtime/funnel/access.ts";
+import { checkAccess, scopesIn, tenantOf, withTenant } from "#runtime/funnel/access.ts";
 import { canonicalHash } from "#runtime/funnel/audit.ts";
 import { type AgentCall, mustConfirm } from "#runtime/funnel/confirmations.ts";
 import { readIdempotencyKey } from "#runtime/funnel/idempotency.ts";
@@ -118,8 +118,7 @@ async function runNamed(
 
 /** The reason why an existing tool is out of reach: the credential, or the connection's options. */
 function refusal({ surfaces }: Machine, surface: Surface, call: Call, operation: Operation): Fault {
-  checkScope(operation, call.actor);
-  checkPerson(operation, call);
+  checkAccess(operation, call);
   const { propertyId: wanted, actor } = call;
   if (wanted !== undefined && actor.type === "user" && scopesIn(actor, wanted).length === 0)
     return new Fault("wrong_property");

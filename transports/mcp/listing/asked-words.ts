@@ -131,6 +131,8 @@ const ASKED: Readonly<Record<string, string>> = {
     "how many could we email, how many can be reached by text, reachable, size by channel, contactable",
   add_segment_members:
     "add many players to a static list, put hundreds of people on a list, fill a static segment, add 200 players to a list, turn a filter into a list",
+  remove_segment_members:
+    "take many players off a list, remove hundreds of people from a static list, empty a static segment, clear a list",
   create_segment_member: "put a player into a segment, add to a static list, add a guest to a group",
   delete_segment_member: "take a player out of a segment, remove from a static list",
   delete_segment: "delete an audience, remove a group, delete a list",

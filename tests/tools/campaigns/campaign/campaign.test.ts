@@ -203,6 +203,16 @@ describe("scheduling", () => {
     await expect(late).rejects.toMatchObject({ code: "invalid", details: [{ field: "scheduled_at" }] });
   });
 
+  test("refuses a date alone, as every field of a time does, and says how to write the hour", async () => {
+    const id = await scenario.campaign();
+    await expect(schedule(id, { scheduled_at: "2031-07-04" })).rejects.toMatchObject({
+      code: "invalid",
+      details: [
+        { field: "scheduled_at", message: expect.stringContaining("write such as 2031-07-04T10:00") },
+      ],
+    });
+  });
+
   test("takes a time as people write it, and without an offset by the property's own clock", async () => {
     for (const [written, at] of [
       ["2031-01-31T18:00:00-0500", "2031-01-31T23:00:00.000Z"],

@@ -216,13 +216,52 @@ test("a yes that is not recorded is counted in the summary, with the reason, als
   expect(job.summary).toMatchObject({
     // Y3, whose email is none, is among the errors.
     consents_not_recorded: { no_evidence: 0, no_address: 1, no_date: 0 },
-    warnings: [expect.stringMatching(/^1 cell says yes .* no address/)],
+    warnings: [expect.stringMatching(/^1 consent .* no address/)],
   });
   const { job: quiet } = await imports.run({ csv: `${HEADER}\nY5,y5@example.com,yes\n`, mapping, consent });
   expect(quiet.summary).toMatchObject({
     consents_not_recorded: { no_evidence: 0, no_address: 0, no_date: 0 },
     warnings: [],
   });
+});
+
+test("a row of a known player by player_id alone takes the consent to the address that the player has", async () => {
+  await imports.run({ csv: "player_id,email,phone\nK1,k1@example.com,\nK2,,+17025550123\n" });
+  const file = { csv: "player_id\nK1\nK2\nK3\n", consent: { ...consent, channel: ["email"] } };
+  for (const dry_run of [true, false]) {
+    const { job } = await imports.run({ ...file, dry_run });
+    expect(job.summary).toMatchObject({
+      // K2 and K3 have no email.
+      consents_not_recorded: { no_evidence: 0, no_address: 2, no_date: 0 },
+      warnings: [expect.stringMatching(/^2 consents .* no address/)],
+    });
+  }
+  expect((await imports.players()).map(({ consents }) => consents)).toEqual([{ email: true }, {}, {}]);
+  expect(await reasonsOf("k1@example.com")).toEqual([]);
+  const { job } = await imports.run({ csv: "player_id,email_opt_in\nK1,yes\nK2,yes\n", mapping, consent });
+  expect(job.summary.consents_not_recorded).toMatchObject({ no_address: 1 });
+});
+
+test("a consent of a row that is skipped is counted, and not recorded", async () => {
+  await imports.run({ csv: "player_id,email\nS1,s1@example.com\n" });
+  const both = { csv: `${HEADER}\nS1,,yes\nS2,s2@example.com,yes\n`, mapping, consent };
+  const { job } = await imports.run({ ...both, mode: "create_only" });
+  expect(job).toMatchObject({ skipped: 1, succeeded: 1 });
+  expect(job.summary).toMatchObject({
+    consents_not_recorded: { no_address: 0, row_skipped: 1 },
+    warnings: [expect.stringMatching(/^1 consent stands in rows that were skipped/)],
+  });
+  expect((await imports.players()).map(({ consents }) => consents)).toEqual([{}, { email: true }]);
+});
+
+test("a consent to an address that the import does not write is none to the address that the player keeps", async () => {
+  await imports.run({ csv: "player_id,email\nF1,old@example.com\n" });
+  const { job } = await imports.run({
+    ...{ csv: `${HEADER}\nF1,new@example.com,yes\n`, mapping, consent },
+    on_conflict: "fill_blanks",
+  });
+  expect(job.summary.consents_not_recorded).toMatchObject({ no_address: 1 });
+  expect(await actions("F1")).toEqual([]);
 });
 
 test("a row whose player_id is another player's is listed with its cells in the file's order, and its no is theirs", async () => {

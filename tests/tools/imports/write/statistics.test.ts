@@ -22,7 +22,8 @@ test("an import into a property that the statistics do not know reads its player
   const { tenant, database } = service;
   const owner = postgres(database.url, { max: 1, onnotice: () => {} });
   const players = (propertyId: string, ids: string[]) => owner`
-    insert into players (property_id, id, player_id) select ${propertyId}, id, id from unnest(${ids}::uuid[]) id returning 1`;
+    insert into players (property_id, id, player_id, email, email_hash)
+    select ${propertyId}, id, id, id || '@example.com', sha256(id::text::bytea) from unnest(${ids}::uuid[]) id returning 1`;
   const some = (count: number) => Array.from({ length: count }, () => randomUUIDv7());
   const older = await service.newTenant();
   await players(older.id, some(5_000));

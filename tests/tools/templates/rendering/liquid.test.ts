@@ -2,7 +2,11 @@ import { expect, test } from "vitest";
 import { compileParts } from "#tools/inbox/parts.ts";
 import { parseField } from "#tools/templates/rendering/liquid.ts";
 
-const player = { first_name: "Ana & Bob", tier: "Gold+", custom: { next: "https://spa.example/a?b=c" } };
+const player = {
+  first_name: "Ana & Bob",
+  tier: "Gold+",
+  custom: { next: "https://spa.example/a?b=c", host: "spa.example/b?c=d" },
+};
 const variables = { player, first_name: player.first_name, inbox_url: "https://casino.example/inbox/t" };
 const rendered = (source: string, kind: "html" | "text" = "text") =>
   parseField("text", source, kind).render(variables);
@@ -31,8 +35,23 @@ test.each([
   ["https://x.example/?t=YQ=={{ first_name }}", "https://x.example/?t=YQ==Ana%20%26%20Bob"],
   [
     "n=https://x.example/{{ player.custom.next }}?n={{ player.custom.next }}",
-    "n=https://x.example/https://spa.example/a?b=c?n=https%3A%2F%2Fspa.example%2Fa%3Fb%3Dc",
+    "n=https://x.example/https://spa.example/a%3Fb=c?n=https%3A%2F%2Fspa.example%2Fa%3Fb%3Dc",
   ],
+  ["https://x.example/{{ first_name }}/a", "https://x.example/Ana%20&%20Bob/a"],
+  ["https://{{ player.custom.host }}/{{ first_name }}", "https://spa.example/b?c=d/Ana%20&%20Bob"],
+  ["https://x.example/?n={% echo first_name %}", "https://x.example/?n=Ana%20%26%20Bob"],
+  [
+    "https://x.example/?n={%- liquid\n assign a = 1\n echo first_name\n echo a -%}",
+    "https://x.example/?n=Ana%20%26%20Bob1",
+  ],
+  ["https://x.example/?n={% liquid echo first_name %}", "https://x.example/?n=Ana%20%26%20Bob"],
+  ["https://x.example/?n={% echo first_name | url_encode %}", "https://x.example/?n=Ana+%26+Bob"],
+  [
+    "mailto:host@x.example?subject={{ first_name }}&body={{ player.tier }}",
+    "mailto:host@x.example?subject=Ana%20%26%20Bob&body=Gold%2B",
+  ],
+  ["sms:+17025550100?&body={{ first_name }}", "sms:+17025550100?&body=Ana%20%26%20Bob"],
+  ["Mail to: a=b {{ first_name }}", "Mail to: a=b Ana & Bob"],
   // Encoded by its author, meant as it is, or no value of a query.
   ["https://x.example/?n={{ first_name | url_encode }}", "https://x.example/?n=Ana+%26+Bob"],
   ["https://x.example/?n={{ first_name | raw }}", "https://x.example/?n=Ana & Bob"],
