@@ -283,6 +283,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "bars.ts",
     "identity.ts",
     "locks.ts",
+    "place-columns.ts",
     "places.ts",
     "shown-texts.ts",
     "words.ts",
