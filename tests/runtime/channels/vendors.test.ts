@@ -257,7 +257,7 @@ test("Resend is not asked again for a message whose check has grown old meanwhil
   expect(asked).toBe(1);
 });
 
-test("settings are checked, and what is wrong is told without their values", () => {
+test("settings are checked, and faults are reported without their values", () => {
   const opening = (name: Name, settings: object) => () => openProvider("email", name, settings, keepNothing);
   expect(opening("ses", { ...VENDORS.ses.settings, region: "evil.example/" })).toThrow(/region: must be/);
   expect(opening("sendgrid", { api_key: "SG.key", webhook_public_key: "c2VjcmV0" })).toThrow(

@@ -851,7 +851,7 @@ describe("an agent that tries everything", () => {
     expect(done.data).toMatchObject({ first_name: "gil" });
   });
 
-  test("is asked about each campaign that a player joins, whatever its channel, and a merge asks too", async () => {
+  test("is asked about each campaign that a player joins, by any channel, and a merge asks too", async () => {
     await approved();
     for (const [tier, channel] of [
       ["Silver", "email"],

@@ -27,7 +27,7 @@ const message = (id: string, more: object = {}) => ({
 });
 const end = { id: "end", type: "exit", config: {} };
 
-/** So many players who may be emailed, p0 and so on. */
+/** Makes `count` players who may be emailed: p0, p1 and so on. */
 async function crowd(count: number): Promise<string[]> {
   const ids: string[] = [];
   for (let index = 0; index < count; index += 1) {

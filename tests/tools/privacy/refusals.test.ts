@@ -3,7 +3,7 @@ import { type Fragment, sql } from "#db/sql.ts";
 import { type Scenario, scenarioIn } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
 
-// A refusal is the address's: it outlives the record of whoever made it.
+// A refusal is the address's: it outlives the record of the person who refused.
 
 const X = "+17752025501";
 const Y = "+17752025502";

@@ -594,7 +594,7 @@ test("a player's text arrives by Twilio's callback, once, and STOP is heard", as
   expect(await smsScenarioIn(stop)).toEqual([200, "<Response/>"]);
   expect(await smsScenarioIn(stop)).toEqual([200, "<Response/>"]);
   expect((await smsScenarioIn(stop, (body) => body.replace("Stop", "Start")))[0]).toBe(401);
-  // Before the answer, and not behind other jobs.
+  // The stop takes effect before the answer, and waits behind no other job.
   expect(await waiting()).toEqual([]);
   expect((await suppressions()).map(({ channel, reason }) => [channel, reason])).toEqual([
     ["sms", "stop_keyword"],

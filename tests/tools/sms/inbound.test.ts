@@ -366,7 +366,7 @@ describe("a property's own keywords", () => {
     expect((await add(fields)).status).toBe(status);
   });
 
-  test("cannot be the same text twice, whatever its spelling", async () => {
+  test("cannot be the same text twice, in any spelling", async () => {
     expect((await add({ text: "no thanks", action: "stop" })).status).toBe(201);
     expect((await add({ text: "No-Thanks!", action: "review" })).status).toBe(409);
   });

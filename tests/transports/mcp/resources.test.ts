@@ -43,7 +43,7 @@ describe("resources", () => {
     for (const { uri } of resources) expect((await read(uri)).length, uri).toBeGreaterThan(200);
   });
 
-  test("are the guides too, whatever the connection reaches, with links that can be read", async () => {
+  test("are the guides too, in every connection, with links that can be read", async () => {
     const narrow = await service.modern(service.key, "?toolsets=campaigns&read_only=true");
     const { resources } = await narrow.listResources();
     for (const { name, title, summary } of guides()) {

@@ -171,7 +171,7 @@ describe("the outcome of messages", () => {
     const id = await scenario.planned(6);
     const silence = Promise.withResolvers<void>();
     const { sender } = vendor({
-      // All in one batch, in whatever order.
+      // All in one batch, in any order.
       concurrency: 18,
       answer: async (message) => {
         if (message.to === "p3@example.com") await silence.promise;
