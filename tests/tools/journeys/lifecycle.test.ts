@@ -304,7 +304,7 @@ describe("messages", () => {
     expect((await scenario.mailbox()).map(({ recipient }) => recipient)).toEqual(["p3@example.com"]);
   });
 
-  test("have no player any more who has refused the last of their channels, in whatever way", async () => {
+  test("have no player any more who has refused the last of their channels, in any way", async () => {
     const { scenario } = clock;
     const [ana, ben, cora] = await crowd(3);
     const text = { id: "text", type: "message", config: { channel: "sms", body_text: "Come back" } };

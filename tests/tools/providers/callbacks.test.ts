@@ -639,7 +639,7 @@ test("a STOP is in force when Twilio has its answer, though an import holds the 
   expect((await suppressions()).filter(({ source }) => source === "sms_unread")).toEqual([]);
 });
 
-test("a person who complains or leaves is left alone before the vendor has its answer, whoever holds their record", async () => {
+test("a person who complains or leaves is left alone before the vendor has its answer, also while a writer holds their record", async () => {
   await scenario.crowd(4);
   const { sends } = await campaign();
   expect((await post(grid.post([event("spamreport", sends[0]!)]))).status).toBe(200);

@@ -79,7 +79,7 @@ describe("STOP", () => {
     expect(await replies()).toEqual(["Bye. Reply START to come back."]);
   });
 
-  test("from a number that nobody has is kept for whoever gets it", async () => {
+  test("from a number that nobody has is kept for its later holder", async () => {
     await say("Please stop texting me");
     await scenario.player("ana", ANA, { consent: false });
     expect(await reasons()).toEqual(["no_consent", "suppressed"]);

@@ -165,7 +165,7 @@ test("yesterday's agents read and are prompted too", async () => {
   expect((await client.listPrompts()).prompts.length).toBe(6);
 });
 
-test("a connection that asks for it is shown no address, name or birth date, by whichever way", async () => {
+test("a connection that asks for it is shown no address, name or birth date, by any way", async () => {
   const masked = await service.modern(service.key, "?pii=masked");
   const person = {
     first_name: "Zelda",
