@@ -28,7 +28,7 @@ export interface Group {
 
 export interface TransactionOptions {
   readOnly?: boolean;
-  /** Milliseconds until the caller gets 503, whatever the connection does. */
+  /** Milliseconds until the caller gets 503, also where the connection hangs. */
   deadline?: number;
   /** Statements without parameters, sent before the tenant's role is set, in the same round trip. */
   before?: readonly string[];

@@ -1,4 +1,4 @@
-/** Known words that are close to a misspelt one, the closest first: one wrong letter in four, whatever the case. */
+/** Known words that are close to a misspelt one, the closest first: one wrong letter in four, in either case. */
 export function nearest(word: string, known: Iterable<string>, most = 3): string[] {
   const wanted = folded(word);
   return [...known]

@@ -19,9 +19,9 @@ export const LAST_SECOND = Date.parse("9999-12-31T23:59:59Z");
 const FRACTION_DIGITS = 6;
 
 /**
- * Reads ISO 8601 in its usual forms: `T`, `t` or a space between date and time, with or without seconds, an offset as
- * `Z`, `-05`, `-0500` or `-05:00`, a date alone, and the form without separators. Null for anything else, and for a
- * time that is in UTC before the year 1 or after 9999, which ISO 8601 has no usual form for.
+ * Reads ISO 8601 in its usual forms. `T`, `t` or a space stands between date and time; seconds may be missing. The
+ * offset is `Z`, `-05`, `-0500` or `-05:00`. A date alone and the form without separators are read too. Null for all
+ * else, and for a time before the year 1 or after 9999 in UTC: ISO 8601 has no usual form for it.
  */
 export function readTime(text: string): WrittenTime | null {
   const spelled = text

@@ -6,7 +6,7 @@ import { type AppSecret, ConfigError } from "./config.ts";
 export interface Hold {
   /** When a start first saw this database. */
   since: string;
-  /** The newest record that it had then: whatever the original did later is missing. Null for an empty database. */
+  /** The newest record that it had then: later records of the original are missing. Null for an empty database. */
   dataUntil: string | null;
 }
 

@@ -12,7 +12,7 @@ const Header = z.object({
   taken_at: z.string(),
   /** The schema that the rows belong to. */
   migrations: z.array(z.object({ name: z.string(), checksum: z.string() })),
-  /** Of APP_SECRET, which is not in the file. Null where the database was never started with one. */
+  /** Identifies APP_SECRET, which is not in the file. Null where the database was never started with one. */
   secret_fingerprint: z.string().nullable(),
   /** The months of partitioned tables, counted from January of year 0. */
   partitions: z.array(z.object({ table: Name, month: z.int() })),

@@ -27,7 +27,7 @@ export interface Opening {
   /** Sent after `begin`, each as a message of its own: Citus repeats the whole text of a SET to its workers. */
   statements: readonly string[];
   readOnly?: boolean | undefined;
-  /** Milliseconds until the caller gets 503, whatever the connection does. */
+  /** Milliseconds until the caller gets 503, also where the connection hangs. */
   deadline?: number | undefined;
 }
 

@@ -31,7 +31,7 @@ export function supervise(
   const { promise: lost, resolve: giveUp } = Promise.withResolvers<string>();
   let server = first;
 
-  /** The reason for which the server ended at last; null when it was to stop. */
+  /** The reason of the server's last failure; null after a requested stop. */
   const watch = async (): Promise<string | null> => {
     let failures = 0;
     let reason = await server.ended;

@@ -5,8 +5,8 @@ import type {
   AskedQuestion,
   CarriedOut,
   Context,
-  Look,
   ProposedCall,
+  ReadBack,
   TriedCall,
 } from "#runtime/operation/context.ts";
 import { parseInput } from "#runtime/operation/input.ts";
@@ -21,7 +21,7 @@ type Handle = (running: Running) => Promise<Handled>;
 export function carrying(running: Running, handle: Handle): Required<Pick<Context, "carryOut" | "tryOut">> {
   return {
     carryOut: (proposed) => carryOut(running, handle, proposed),
-    tryOut: (proposed, look) => tryOut(running, handle, { ...proposed, look }),
+    tryOut: (proposed, readBack) => tryOut(running, handle, { ...proposed, readBack }),
   };
 }
 
@@ -47,14 +47,14 @@ async function carryOut(running: Running, handle: Handle, proposed: ProposedCall
 async function tryOut(
   running: Running,
   handle: Handle,
-  { look, ...proposed }: ProposedCall & { look: Look | undefined },
+  { readBack, ...proposed }: ProposedCall & { readBack: ReadBack | undefined },
 ): Promise<TriedCall> {
   const { sql, operation } = running;
   const target = operation.others!(proposed.tool);
   await sql`savepoint tried_out`;
   const input = { ...proposed.input, ...(target && isGrave(target) && { dry_run: true }) };
   const { stale, sentences, handled, inner } = await attempt(running, handle, proposed, input);
-  const seen = look && handled ? await seenBy(running, handle, look) : null;
+  const seen = readBack && handled ? await seenBy(running, handle, readBack) : null;
   await sql`rollback to savepoint tried_out`;
   const isShown = handled && target && inner && !conceals(inner);
   const result = isShown ? without(handled.result, target.secrets) : null;
@@ -62,7 +62,7 @@ async function tryOut(
 }
 
 /** The answer of a reading operation after the tried call, in its transaction. */
-async function seenBy(running: Running, handle: Handle, { tool, input }: Look): Promise<unknown> {
+async function seenBy(running: Running, handle: Handle, { tool, input }: ReadBack): Promise<unknown> {
   const target = running.operation.others!(tool);
   if (target?.effect !== "read") throw new Error(`${tool} is no operation that only reads`);
   const { result } = await handle(await innerOf(running, target, input));

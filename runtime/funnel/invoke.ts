@@ -68,26 +68,19 @@ async function perform(
   if ((options.choose || operation.merges === "all") && property) checkReads(asked.actor, property.id);
   const call = withMasking(asked, property);
   if (call.masked) refusePastMasking(operation, given);
-  const outcome = await performIn(property, service, operation, call, given, options);
+  const outcome = await performIn({ service, operation, call, property, ...options }, given);
   return call.masked ? maskedOutcome(operation, outcome) : outcome;
 }
 
-async function performIn(
-  property: Property | null,
-  service: Service,
-  operation: Operation,
-  call: Call,
-  given: Record<string, unknown>[],
-  options: Options,
-): Promise<Outcome> {
+async function performIn(unparsed: Omit<Run, "inputs">, given: Record<string, unknown>[]): Promise<Outcome> {
+  const { service, operation, call, property, choose } = unparsed;
   const activity = currentActivity();
   const inputs = property ? given.map((input) => inProperty(operation, input, property.id)) : given;
   if (activity) activity.propertyId = property?.id;
-  const unparsed = { service, operation, call, property, ...options };
   let parsed: Record<string, unknown>[];
   try {
-    parsed = each(inputs, options, (input) =>
-      parseInput(operation, options.choose ? { ...input, id: NIL_UUID } : input),
+    parsed = each(inputs, unparsed, (input) =>
+      parseInput(operation, choose ? { ...input, id: NIL_UUID } : input),
     );
   } catch (error) {
     return await insteadOf(error, unparsed);
@@ -98,7 +91,7 @@ async function performIn(
   return operation.heavy && property ? await inShare(property.id, running) : await running();
 }
 
-function each<T, R>(inputs: T[], { many }: { many?: boolean }, read: (input: T) => R): R[] {
+function each<T, R>(inputs: T[], { many }: { many?: boolean | undefined }, read: (input: T) => R): R[] {
   return inputs.map((input, index) => {
     try {
       return read(input);

@@ -15,7 +15,7 @@ import type { Service } from "./service.ts";
 /** Finds the ids of the records of a table whose column has the value: two at the most are of use. */
 export type FindIds = (table: Table, column: string, value: string, isDeleted: boolean) => Promise<string[]>;
 
-/** An input in which names stand as the ids of their records, and a sentence on each. */
+/** An input with ids in place of records' names, and a sentence about each. */
 export interface Resolved {
   input: Record<string, unknown>;
   said: string[];

@@ -17,7 +17,7 @@ export interface Weight {
 
 /**
  * Whether the property limits the reach of this call. Signed-in people act at once, but not under four eyes. An agent
- * over MCP is not a person, whatever its credential is.
+ * over MCP is not a person, not even with a person's credential.
  */
 export function isWeighed({ operation, call, property }: Omit<Run, "inputs">): boolean {
   if (!property || operation.realm !== "property") return false;

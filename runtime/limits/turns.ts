@@ -89,7 +89,7 @@ export function stepped<T>(begin: () => Steps, now: () => T): T {
   return result.value as T;
 }
 
-/** Whether an error is the way out of work whose steps must run first: it is no fault of the work. */
+/** Whether an error only stops work until its earlier steps have run. The work itself did not fail. */
 export function isUnfinished(error: unknown): boolean {
   return unfinishedIn(error) !== null;
 }

@@ -30,7 +30,7 @@ const FIELDS: Readonly<Record<string, (text: string) => string>> = {
   entry_key: leftOut,
   response_snippet: leftOut,
 };
-/** A value that people submitted, whatever its form. */
+/** A value as people submitted it: an email, a phone, or neither. */
 const AS_WRITTEN = new Set(["value", "address", "email", "phone", "recipient", "sender"]);
 /** Words of vendors, who repeat numbers in any form. */
 const VENDORS_WORDS = new Set(["error", "error_message", "last_error", "reply_error"]);
@@ -84,7 +84,7 @@ function initials(name: string): string {
   return name.split(" ").map(initial).join(" ");
 }
 
-/** Whether the whole value of the field is masked, whatever it is. */
+/** Whether every value of the field is masked as a whole. */
 export function isMaskedField(name: string): boolean {
   return Object.hasOwn(FIELDS, name);
 }

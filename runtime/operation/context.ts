@@ -156,8 +156,8 @@ export type CarriedOut =
   | { result: unknown; subject: { entity: string | null; entity_id: string | null } }
   | { stale: string[] };
 
-/** A reading operation, by its name, that looks at the state in which a tried call would leave its records. */
-export interface Look {
+/** A read of the records as a tried call would leave them: the name of a reading operation, and its input. */
+export interface ReadBack {
   tool: string;
   input: Record<string, unknown>;
 }
@@ -165,7 +165,7 @@ export interface Look {
 /** A proposed call as it would be now. */
 export interface TriedCall {
   result: unknown;
-  /** The answer of the look; null without one, and where the call cannot be done. */
+  /** The answer of the read-back; null without one, and where the call cannot be done. */
   seen: unknown;
   sentences: string[];
   /** Empty: it is the call that was proposed. */
@@ -207,8 +207,8 @@ export interface Context {
   ask?(question: Question): number | null;
   /** Runs a proposed call in this transaction, as this call's actor. Only for operations that decide on proposals. */
   carryOut?(proposed: ProposedCall): Promise<CarriedOut>;
-  /** The same, rolled back. `look` reads what the call would leave behind. */
-  tryOut?(proposed: ProposedCall, look?: Look): Promise<TriedCall>;
+  /** The same, rolled back. `readBack` runs before the rollback. */
+  tryOut?(proposed: ProposedCall, readBack?: ReadBack): Promise<TriedCall>;
   /** Sets the cursor of a list's next page. */
   goOn?(cursor: string): void;
   /** Sets the number of a list's rows on all pages. */

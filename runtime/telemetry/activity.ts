@@ -44,7 +44,7 @@ export function traceparent(): string | null {
   return `00-${activity.traceId}-${randomHex().slice(0, SPAN_DIGITS)}-${activity.flags}`;
 }
 
-/** Work that stays in the current activity, whoever runs it. */
+/** Binds work to the current activity, so that another caller runs it in this one. */
 export function inActivity<Args extends unknown[], T>(work: (...args: Args) => T): (...args: Args) => T {
   return AsyncLocalStorage.bind(work);
 }

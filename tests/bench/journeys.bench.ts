@@ -23,7 +23,7 @@ const IN = { id: "in", type: "trigger", config: { on: "api" } };
 const END = { id: "end", type: "exit", config: {} };
 const gold = { conditions: [{ field: "tier", operator: "eq", value: "Gold" }] };
 
-/** So many nodes that act at once: branches by a condition, and splits by chance. */
+/** This number of nodes that act at once: branches by a condition, and splits by chance. */
 function instant(count: number) {
   const nodes = Array.from({ length: count }, (_, index) =>
     index % 2 === 0

@@ -61,7 +61,7 @@ async function interleaved(
   const rounds: Record<Page, number>[] = [];
   for (let round = 0; round <= ROUNDS; round++) {
     const taken = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Page, number[]>;
-    // In turns, so that whatever else the machine does falls on all alike.
+    // They run in turns: the machine's other work slows all of them alike.
     for (let asked = 0; asked < Math.max(...Object.values(ASKED)); asked++) {
       for (const name of names.filter((one) => asked < ASKED[one])) {
         const startedAt = performance.now();

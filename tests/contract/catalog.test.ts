@@ -23,7 +23,7 @@ const SAYS_ITSELF = new Map([
   ["last_name", "of the person whom the record is about"],
   ["birth_date", "of that person, with the format date"],
   ["email", "an email address, as its format or its neighbours say"],
-  ["password", "of whoever signs in"],
+  ["password", "of the person who signs in"],
   ["channel", "an enum of channels"],
 ]);
 

@@ -18,12 +18,12 @@ test("no other test may fail on a cluster", () => {
   expect(faults("failed", { file })).toEqual(["b.test.ts > counts rows: failed"]);
 });
 
-test("an exception without a test is told", () => {
+test("an exception without a test is reported", () => {
   const [fault] = faults("passed", { name: "adds rows" });
   expect(fault).toContain("there is no such test");
 });
 
-test("a hook that failed is told, whatever its tests did", () => {
+test("a failed hook is reported, also beside passed tests", () => {
   const broken = {
     file: "a.test.ts",
     errors: ["no database"],

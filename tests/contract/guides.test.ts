@@ -4,9 +4,12 @@ import { marked, type Token, type Tokens } from "marked";
 import { describe, expect, test } from "vitest";
 import { PROVIDERS } from "#runtime/channels/index.ts";
 import { settings } from "#runtime/config.ts";
+import { EVENTS } from "#runtime/operation/events.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { BLOCK_REASONS } from "#tools/compliance/gate.ts";
 import { DEFER_REASONS } from "#tools/compliance/hours.ts";
+import { KINDS } from "#tools/journeys/nodes/all.ts";
+import { FAMILIES } from "#tools/segments/rules/fields.ts";
 import { OPERATOR_NAMES } from "#tools/segments/rules/operators.ts";
 import { flagOf, GENERAL } from "#transports/cli/arguments.ts";
 import { guides } from "#transports/docs/guides.ts";
@@ -121,6 +124,13 @@ describe("every name in the guides exists:", () => {
     expect(wrong).toEqual([]);
   });
 
+  test("names of the code, in the files that are said to have them", () => {
+    const said = PAGES.flatMap(({ markdown }) => [...markdown.matchAll(/`(\w+)` of `([\w/.-]+\.ts)`/g)]);
+    const wrong = said.filter(([, name, file]) => !new RegExp(`\\bconst ${name}\\b`).test(textOf(file!)));
+    expect(wrong.map(([words]) => words)).toEqual([]);
+    expect(said.length).toBeGreaterThan(3);
+  });
+
   test("settings", () => {
     const known = [
       ...settings().map(({ name }) => name),
@@ -141,7 +151,7 @@ describe("every name in the guides exists:", () => {
   });
 });
 
-test("the guides name every provider, every reason of the gate, and every operator", () => {
+test("the guides name every provider, reason of the gate, operator, field of rules, event category and node", () => {
   const named = (name: string) =>
     codeSpansOf(PAGES.find(({ path }) => path === `${FOLDER}${name}.md`)!.tokens);
   const kinds = Object.values(PROVIDERS).flatMap((providers) => Object.keys(providers));
@@ -157,6 +167,21 @@ test("the guides name every provider, every reason of the gate, and every operat
   expect(
     OPERATOR_NAMES.filter((name) => !named("segments").includes(name)),
     "Explain the operator in transports/docs/guides/segments.md.",
+  ).toEqual([]);
+  const begins = (form: string) => form.slice(0, form.indexOf("<"));
+  expect(
+    FAMILIES.map(({ form }) => form).filter(
+      (form) => !named("segments").some((name) => name.startsWith(begins(form))),
+    ),
+    "Explain the field in transports/docs/guides/segments.md.",
+  ).toEqual([]);
+  expect(
+    Object.keys(EVENTS).filter((category) => !named("webhooks").includes(`${category}.*`)),
+    "Name the category of events in transports/docs/guides/webhooks.md.",
+  ).toEqual([]);
+  expect(
+    Object.keys(KINDS).filter((type) => type !== "trigger" && !named("journeys").includes(type)),
+    "Explain the node in transports/docs/guides/journeys.md.",
   ).toEqual([]);
 });
 

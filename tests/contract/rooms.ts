@@ -284,6 +284,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "bars.ts",
     "identity.ts",
     "locks.ts",
+    "place-columns.ts",
     "places.ts",
     "shown-texts.ts",
     "time-zones.ts",

@@ -274,7 +274,7 @@ describe.each(Object.entries(CASES))("rule %s", (_rule, { refused, taken }) => {
   });
 });
 
-test("a statement is told with the rule, what broke it, and what to write instead", async () => {
+test("a refused statement is reported with the rule, its fault, and the right form", async () => {
   const judged = await judge(
     ["update users set name = $1, sessions_from = clock_timestamp()", "select $1"],
     facts,

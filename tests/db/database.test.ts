@@ -159,7 +159,7 @@ test("each statement that a transaction begins with is a message of its own, in 
   expect(opening.slice(opening.indexOf(PROPERTY))).toMatch(/^[^B]*B/);
 });
 
-test("a transaction whose connection is lost is told so at once, whatever it waits for", async () => {
+test("a transaction whose connection is lost is told so at once, during every wait", async () => {
   const lost = db.asSystem(async (sql) => {
     const [{ pid }] = await sql<[{ pid: number }]>`select pg_backend_pid() as pid`;
     await admin`select pg_terminate_backend(${pid}::int)`;

@@ -9,7 +9,7 @@ afterAll(async () => {
   await drop();
 });
 
-test("the ids of one statement rise, whatever the server's version, and are UUIDv7 of this moment", async () => {
+test("the ids of one statement rise on servers of every version, and are UUIDv7 of this moment", async () => {
   const [made] = await admin`
     select count(*)::int as all, count(distinct id)::int as ids,
       -- Below PostgreSQL 18 two ids of one microsecond have no order.

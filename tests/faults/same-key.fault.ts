@@ -19,7 +19,7 @@ const fault: Fault = async (report, { long }) => {
 };
 export default fault;
 
-/** Each key at once in both processes: one execution, and whoever is not told to come back has its answer. */
+/** Each key at once in both processes: one execution, and each caller gets its answer or is told to come back. */
 async function sameKey({ first, second }: Pair, scenario: Scenario, keys: number): Promise<Outcome> {
   const statuses = new Map<number, number>();
   const different: string[] = [];

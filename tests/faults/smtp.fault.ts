@@ -15,7 +15,7 @@ const fault: Fault = async (report, { rounds, long }) => {
 };
 export default fault;
 
-/** A vendor that does not know a message again: whatever was on its way is never repeated. */
+/** A vendor that cannot recognize a repeated message: a message on its way is never repeated. */
 async function killedOnTheWay({ players, at }: { players: number; at: number }): Promise<Outcome> {
   const vendor = await mailServer();
   const installation = await openInstallation({ EMAIL_PROVIDER: "smtp", SMTP_URL: vendor.url });

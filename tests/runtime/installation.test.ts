@@ -97,7 +97,7 @@ test("a process with SENDING=off sends nothing from a database that may", async 
   expect(waiting).toEqual({ name: "deliver_campaign", state: "ready" });
 });
 
-test("a database tells how far its data went when it was first seen elsewhere, whatever is written then", async () => {
+test("a database tells how far its data went when it was first seen elsewhere, also after later writes", async () => {
   const { url, db, drop } = await testDatabase();
   onTestFinished(drop);
   const admin = postgres(url, { max: 1, onnotice: () => {} });
@@ -115,7 +115,7 @@ test("a database tells how far its data went when it was first seen elsewhere, w
   expect(await enterInstallation(db, SECRET)).toEqual(first);
 });
 
-test("a database keeps to the APP_SECRET of its first start, whatever has happened in it", async () => {
+test("a database keeps to the APP_SECRET of its first start, after every change in it", async () => {
   const { db, drop } = await testDatabase();
   onTestFinished(drop);
   const other = { appSecret: randomUUID() };

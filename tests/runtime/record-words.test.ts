@@ -17,7 +17,7 @@ test("a quoted text has no line break of its own, and no half of a character", (
   expect(quoted("😀😀", 3)).toBe('"😀�" and 1 more characters');
 });
 
-test("a sentence of a question is one line, whatever text it holds", async () => {
+test("a sentence of a question is one line, with every text in it", async () => {
   const sentences = () => ["It goes to 2 players.\nIt goes to nobody.\u2028It is free."];
   const { sentences: shown } = await proposedQuestions([{ state: "x", sentences }]);
   expect(shown).toEqual(["It goes to 2 players. It goes to nobody. It is free."]);

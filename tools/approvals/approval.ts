@@ -62,7 +62,7 @@ const UNREADABLE = "references";
 /** The keys of approved audiences in which a change of these segments can show. Unreadable rules may name any. */
 export const segmentKeys = (ids: readonly string[]) => [...ids.map(segmentKey), UNREADABLE];
 
-/** The rules of all segments that an audience refers to, by whatever way, as its fields. */
+/** The rules of all segments that an audience refers to, also through other segments, as its fields. */
 export async function segmentFields(referred: Promise<Pick<Referred, "segments">>): Promise<Fields> {
   try {
     const { segments } = await referred;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Look } from "#runtime/operation/context.ts";
+import type { ReadBack } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { needsAnother } from "./four-eyes.ts";
 import { findProposal, type Proposal, ProposalView, viewed } from "./proposal.ts";
@@ -27,14 +27,16 @@ export default tool({
   },
   output: z.object({
     proposal: ProposalView,
-    preview: z.unknown().describe("The call's own dry run; null where it is not waiting or cannot be done"),
+    preview: z
+      .unknown()
+      .describe("The call's own dry run; null once the proposal has ended, or where the call is impossible"),
     shown: z
       .unknown()
       .describe(
-        "The answer of preview_campaign or preview_journey_message after the call; null where it has no message, or is not waiting",
+        "The answer of preview_campaign or preview_journey_message after the call; null without a message, and once the proposal has ended",
       ),
-    sentences: z.array(z.string()).describe("The preview of now in words"),
-    stale: z.array(z.string()).describe("Its changes since it was proposed: with one it cannot be approved"),
+    sentences: z.array(z.string()).describe("The present preview in words"),
+    stale: z.array(z.string()).describe("Changes since the proposal. With any of them it cannot be approved"),
     needs_another: z.boolean().describe("true: under four eyes another person must approve it, not you"),
   }),
   faults: ["not_found"],
@@ -44,8 +46,8 @@ export default tool({
     const waits = proposal.status === "waiting" && Date.parse(proposal.expires_at) > context.now();
     const row = viewed(proposal);
     if (!waits) return { proposal: row, preview: null, shown: null, sentences: [], stale: [], needs_another };
-    const look = lookOf(proposal, context.property.id, { playerId, variantId });
-    const { result, seen, sentences, stale } = await context.tryOut!(proposal, look);
+    const readBack = readBackOf(proposal, context.property.id, { playerId, variantId });
+    const { result, seen, sentences, stale } = await context.tryOut!(proposal, readBack);
     return { proposal: row, preview: result, shown: seen, sentences, stale, needs_another };
   },
 });
@@ -55,12 +57,12 @@ interface Chosen {
   variantId: string | undefined;
 }
 
-/** The way to look at a message of the campaign or of the journey that the call is about. */
-function lookOf(
+/** The read that shows a message of the call's campaign or journey; none for other calls. */
+function readBackOf(
   { tool: proposed, input }: Proposal,
   propertyId: string,
   { playerId, variantId }: Chosen,
-): Look | undefined {
+): ReadBack | undefined {
   const player = playerId === undefined ? {} : { playerId };
   if (proposed === "publish_journey") {
     const node = variantId === undefined ? {} : { node: variantId };

@@ -96,35 +96,24 @@ export function emailOf({ call: { actor } }: Pick<Context, "call">): { email?: s
 }
 
 /** Without the arguments, which may name players. */
-function eventOf({
-  id,
-  status,
-  tool,
-  title,
-  players,
-  cost,
-  reasons,
-  reason,
-  decided_by,
-  decided_at,
-  result,
-  shown_hash,
-}: Proposal) {
-  return {
-    id,
-    status,
-    tool,
-    title,
-    players,
-    cost,
-    reasons,
-    reason,
-    decided_by,
-    decided_at,
-    result,
-    shown_hash,
-  };
+function eventOf(proposal: Proposal) {
+  return Object.fromEntries(EVENT_COLUMNS.map((name) => [name, proposal[name]]));
 }
+
+const EVENT_COLUMNS = [
+  "id",
+  "status",
+  "tool",
+  "title",
+  "players",
+  "cost",
+  "reasons",
+  "reason",
+  "decided_by",
+  "decided_at",
+  "result",
+  "shown_hash",
+] as const satisfies (keyof Proposal)[];
 
 /** The answered columns of a proposal. */
 export function viewed({ asked: _, proposed_for: __, checked_at: ___, ...row }: Proposal) {

@@ -9,7 +9,7 @@ import campaigns from "./campaigns.table.ts";
 export default tool({
   name: "duplicate_campaign",
   title: "Duplicate a campaign",
-  description: "Creates a draft with the content and the audience of another campaign, whatever its status.",
+  description: "Creates a draft with the content and the audience of another campaign in any status.",
   scope: "write",
   effect: "create",
   property: "propertyId",

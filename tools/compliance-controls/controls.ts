@@ -26,7 +26,7 @@ export const CONTROLS: readonly Control[] = [
       rows.settingsBy(({ email_consent_mode: mode }) => [
         mode === "opt_in" ? "Email: only with a consent." : "Email: all players who have not refused.",
       ]),
-      rows.counted("consent_records"),
+      rows.countRows("consent_records"),
     ],
   },
   {
@@ -48,7 +48,7 @@ export const CONTROLS: readonly Control[] = [
     rule: "Every marketing email can be unsubscribed with one click, and a suppressed address gets nothing more.",
     enforced: [GATE, "tools/preferences/unsubscribe.ts"],
     tested: ["tests/tools/preferences/preferences.test.ts", "tests/tools/compliance/lists.test.ts"],
-    rows: [rows.counted("suppressions")],
+    rows: [rows.countRows("suppressions")],
   },
   {
     name: "sender",
@@ -85,7 +85,7 @@ export const CONTROLS: readonly Control[] = [
     rule: "A number on a do-not-call list gets no marketing, on any channel of its player.",
     enforced: [GATE, "tools/compliance/dnc-entries.table.ts"],
     tested: ["tests/tools/compliance/dnc-entries.test.ts"],
-    rows: [rows.counted("dnc_entries")],
+    rows: [rows.countRows("dnc_entries")],
   },
   {
     name: "self_exclusion",
@@ -93,7 +93,7 @@ export const CONTROLS: readonly Control[] = [
     rule: "A self-excluded person gets no marketing and plays no game, under any record and any address.",
     enforced: [GATE, "tools/compliance/self-exclusion.ts"],
     tested: ["tests/tools/compliance/self-exclusion-races.test.ts", "tests/tools/games/barred.test.ts"],
-    rows: [rows.counted("self_exclusions")],
+    rows: [rows.countRows("self_exclusions")],
   },
   {
     name: "age",

@@ -64,7 +64,7 @@ export const keywords: RowsOf = async (tenant) => {
 };
 
 /** The entries of a list that are in force, by a column, with their number. */
-export const counted =
+export const countRows =
   (table: "consent_records" | "dnc_entries" | "suppressions" | "self_exclusions"): RowsOf =>
   async ({ sql, property }) => {
     const rows = await COUNTS[table](sql, property.id);
@@ -79,7 +79,7 @@ export const counted =
 
 type Counting = (sql: Tenant["sql"], id: string) => Promise<{ name: string; count: number }[]>;
 
-const COUNTS: Record<Parameters<typeof counted>[0], Counting> = {
+const COUNTS: Record<Parameters<typeof countRows>[0], Counting> = {
   consent_records: (sql, id) => sql`
     select channel || ' ' || action as name, count(*)::int as count from consent_records
     where property_id = ${id} group by channel, action order by channel, action`,

@@ -4,8 +4,8 @@ import { afterChange, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { changeWords } from "#runtime/operation/record-words.ts";
 import { type Change, type NextOf, table, type Values } from "#runtime/operation/table.ts";
+import { checkPlace, placeColumns } from "#tools/people/place-columns.ts";
 import { CAP_MODES, CAPPED_CHANNELS, type CappedChannel, WINDOW_UNITS } from "./frequency.ts";
-import { checkPlace, placeColumns } from "./quiet-hours-rules.table.ts";
 
 const MOST_ACTIVE = 10;
 const MOST_HOURS = 30 * 24;
@@ -27,12 +27,12 @@ const columns = {
   window_count: writable(
     z.int().min(1).max(MOST_HOURS).default(1).describe("Units of the window; 30 days at the most"),
   ),
-  window_unit: writable(z.enum(WINDOW_UNITS).describe("What window_count counts")),
+  window_unit: writable(z.enum(WINDOW_UNITS).describe("The unit of window_count")),
   mode: writable(
     z
       .enum(CAP_MODES)
       .default("rolling")
-      .describe("rolling: the last so many hours. calendar_player_tz: whole units of the player's calendar"),
+      .describe("rolling: the window ends now. calendar_player_tz: whole units of the player's calendar"),
   ),
   is_active: writable(z.boolean().default(true).describe("false: the rule is not applied")),
   source_note: writable(

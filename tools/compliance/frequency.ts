@@ -77,8 +77,8 @@ function applicable({ property, channel, tags, isExempt }: CapOptions): Fragment
  * `capped (id, rule, ends)`: the players who have had as many messages as a rule allows. `caps (id, free_at)`: the time
  * when the last of these rules allows one more. A message counts from its claim on, unless it failed or was
  * transactional. It also counts while it waits to be repeated because the vendor may have it, and after it failed by
- * our own timeout. Messages to the player's addresses count as the player's, whichever player record they were for,
- * older records included. A lock on all players who share an address keeps two claims apart; an earlier statement takes
+ * our own timeout. Messages to the player's addresses count as the player's, also those for another record,
+ * such as an older one. A lock on all players who share an address keeps two claims apart; an earlier statement takes
  * it.
  */
 export function capsCtes(options: CapOptions, source: string): Fragment {

@@ -76,7 +76,7 @@ export async function barLeftAddresses(context: Context, leaving: readonly Leavi
   announceSuppressed(context, written);
 }
 
-/** A hold is lifted by whoever may write; a ban and a death by people alone; a self-exclusion by nobody. */
+/** A hold is lifted by each caller who may write; a ban and a death by people alone; a self-exclusion by nobody. */
 function reasonOf(status: Fragment): Fragment {
   return part`case ${status} when 'vip_hold' then 'manual' when 'self_excluded' then 'self_excluded'
     else 'banned' end`;

@@ -5,7 +5,7 @@ import { afterChange, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { changeWords, fieldWords } from "#runtime/operation/record-words.ts";
 import { type Change, type NextOf, table, type Values } from "#runtime/operation/table.ts";
-import { COUNTRY_FORM, STATE_FORM } from "#tools/people/places.ts";
+import { checkPlace, placeColumns } from "#tools/people/place-columns.ts";
 import { CHANNELS } from "./channels.ts";
 
 export const QUIET_ACTIONS = ["defer", "skip"] as const;
@@ -16,26 +16,6 @@ const CLOCK_FORM: Form = {
   wants: "HH:MM",
 };
 const hourly = /^([01]\d|2[0-3]):[0-5]\d$/;
-
-/** The place of a rule, in the columns of quiet_hours_rules and frequency_rules. */
-export const placeColumns = {
-  country: writable(
-    z
-      .string()
-      .regex(/^[A-Z]{2}$/, "must be an ISO 3166 code, such as US")
-      .nullish()
-      .describe("ISO 3166. Default: everywhere"),
-    { form: COUNTRY_FORM },
-  ),
-  state: writable(
-    z
-      .string()
-      .regex(/^[A-Z0-9]{1,3}$/, "must be a state's code, such as FL")
-      .nullish()
-      .describe("Such as FL; only with country"),
-    { form: STATE_FORM },
-  ),
-};
 
 const columns = {
   ...placeColumns,
@@ -116,9 +96,4 @@ function isLooser(before: Rule, after: Rule): boolean {
     after.close_local > before.close_local ||
     (before.action === "skip" && after.action === "defer")
   );
-}
-
-/** A state needs its country. */
-export function checkPlace({ country, state }: NextOf<typeof placeColumns>): void {
-  if (state && !country) throw invalid("country", "must be given with a state");
 }

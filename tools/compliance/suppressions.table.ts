@@ -28,8 +28,8 @@ export const SUPPRESSION_REASONS = [
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number];
 
 /**
- * The reason of an address whose record was banned or deceased when it let go of it, and of the player_id of such a
- * person after an erasure. Only the service writes it.
+ * The reason of an address that a banned or deceased player's record had before. After an erasure, that of the person's
+ * player_id too. Only the service writes it.
  */
 const BANNED: SuppressionReason = "banned";
 

@@ -3,8 +3,8 @@ import { type Fragment, sql } from "#db/sql.ts";
 /**
  * The ledger's row in force of each of these players and channels. A refusal or revocation is in force until a later
  * consent. Since then the last consent is; for calls the strongest, because a plain consent takes no written one back
- * (47 CFR 64.1200(a)(10): only the person revokes it). A refusal and a consent of one moment are a refusal, whichever was
- * recorded first.
+ * (47 CFR 64.1200(a)(10): only the person revokes it). A refusal and a consent of one moment are a refusal, in
+ * either order.
  */
 export function rowsInForce(
   property: { id: string },

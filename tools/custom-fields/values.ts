@@ -30,12 +30,12 @@ export interface CustomField {
 /** A property's own fields by key, in the order of their keys. */
 export type CustomFields = ReadonlyMap<string, CustomField>;
 
-type Scope = Pick<Context, "sql"> & { property: Pick<Context["property"], "id"> };
+type FieldsOwner = Pick<Context, "sql"> & { property: Pick<Context["property"], "id"> };
 
 const MOST_BYTES = 16 * 1024;
 const SHOWN = 60;
 
-export async function customFields({ sql, property }: Scope): Promise<CustomFields> {
+export async function customFields({ sql, property }: FieldsOwner): Promise<CustomFields> {
   const rows = await sql<CustomField[]>`
     select key, label, type, enum_values, archived_at is not null as archived from custom_fields
     where property_id = ${property.id} order by key`;
@@ -43,18 +43,18 @@ export async function customFields({ sql, property }: Scope): Promise<CustomFiel
 }
 
 /** The fields, locked against changes to the end of the caller's transaction. */
-export async function sharedCustomFields(context: Scope): Promise<CustomFields> {
+export async function sharedCustomFields(context: FieldsOwner): Promise<CustomFields> {
   // An advisory lock, no row lock: a row lock would make every write of a player write to these rows.
   await context.sql`select pg_advisory_xact_lock_shared(${lockKey(context)})`;
   return customFields(context);
 }
 
 /** Waits for transactions that write values, and keeps others out to the end of the caller's transaction. */
-export async function lockCustomFields(context: Scope): Promise<void> {
+export async function lockCustomFields(context: FieldsOwner): Promise<void> {
   await context.sql`select pg_advisory_xact_lock(${lockKey(context)})`;
 }
 
-function lockKey({ sql, property }: Scope) {
+function lockKey({ sql, property }: FieldsOwner) {
   return sql`hashtextextended(${`custom_fields ${property.id}`}, 0)`;
 }
 

@@ -24,7 +24,7 @@ export default tool({
   name: "send_evidence",
   title: "Show the evidence of one message",
   description:
-    "For a complaint or a regulator: the message's record, the consent that was in force when it was sent, the campaign with its approval, and who did what with that campaign, from the sealed ledgers.",
+    "Shows a regulator, or answers a complaint: the message's record, the consent in force when it was sent, and the campaign with its approval. The sealed ledgers tell who did what with that campaign.",
   scope: "read",
   effect: "read",
   property: "propertyId",

@@ -71,7 +71,7 @@ function fieldsOf({ custom, ...own }: Values): Values {
   return { ...own, ...Object.fromEntries(customs.map(([key, value]) => [`custom.${key}`, value])) };
 }
 
-/** Asks before an agent's file brings players, whose values and dates may open published journeys to them. */
+/** Asks before an agent's file adds players. Their values and dates may enroll them in published journeys. */
 export async function askBeforeImport({ sql, property, call, ask }: Context): Promise<void> {
   if (!isAsked(call)) return;
   const journeys = await sql<{ name: string }[]>`

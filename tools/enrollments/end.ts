@@ -63,8 +63,8 @@ export function endFor(tenant: Tenant, playerIds: readonly string[], reason: Exi
 }
 
 /**
- * Ends the journeys of these players whose messages go by these channels, on which they get none any more, and by no
- * others than those that each of them has refused before.
+ * These players get no message by these channels any more. Ends their journeys that send by these channels alone, or
+ * also by channels that the player refused before.
  */
 export function endWithout(
   tenant: Tenant,

@@ -22,7 +22,7 @@ export default tool({
   name: "show_games",
   title: "Show a player's games",
   description:
-    "Shows the active games that a player may see, or one game, with its prizes, the player's last plays, and whether the next play is possible. No weight and no seed is in the answer.",
+    "Shows the active games that a player may see, or one game. Each has its prizes, the player's last plays, and whether the next play is possible. The answer leaves out weights and seeds.",
   scope: "read",
   effect: "read",
   access: "operator",

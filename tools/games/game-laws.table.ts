@@ -4,7 +4,7 @@ import { afterChange, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { changeWords } from "#runtime/operation/record-words.ts";
 import { type Change, table, type Values } from "#runtime/operation/table.ts";
-import { COUNTRY_FORM, STATE_FORM } from "#tools/people/places.ts";
+import { checkPlace, placeColumns } from "#tools/people/place-columns.ts";
 import { LAW_KINDS } from "./law/law.ts";
 
 const columns = {
@@ -15,22 +15,7 @@ const columns = {
         "free_entry: a play that is not free needs a free way in. registration: a warning above a total of prizes. tax_form: a claim waits from this amount a calendar year on",
       ),
   ),
-  country: writable(
-    z
-      .string()
-      .regex(/^[A-Z]{2}$/, "must be an ISO 3166 code, such as US")
-      .nullish()
-      .describe("ISO 3166. Default: everywhere"),
-    { form: COUNTRY_FORM },
-  ),
-  state: writable(
-    z
-      .string()
-      .regex(/^[A-Z0-9]{1,3}$/, "must be a state's code, such as FL")
-      .nullish()
-      .describe("Such as FL; only with country"),
-    { form: STATE_FORM },
-  ),
+  ...placeColumns,
   amount: writable(z.number().min(0).max(1_000_000_000).nullish().describe("In dollars")),
   source_note: writable(
     z.string().trim().min(1).max(2000).nullish().describe("The law or the person behind the row"),
@@ -54,7 +39,7 @@ export default table({
 async function beforeWrite({ ask }: Context, change: Change<typeof columns>): Promise<Values> {
   if (change.verb === "delete") return {};
   const next = afterChange(columns, change);
-  if (next.state && !next.country) throw invalid("country", "must be given with a state");
+  checkPlace(next);
   if (next.kind !== "free_entry" && next.amount === null)
     throw invalid("amount", "must be given for this kind");
   const { current, input } = change;

@@ -10,7 +10,7 @@ export default tool({
   name: "game_report",
   title: "Report of a game",
   description:
-    "Counts a game's plays, players, wins and claims, each prize beside its odds, and the plays of each way in apart, so that equal odds of the free entry can be shown.",
+    "Counts a game's plays, players, wins and claims, and each prize beside its odds. Each way in is counted apart, to show that the free entry has equal odds.",
   scope: "read",
   effect: "read",
   property: "propertyId",
@@ -30,7 +30,7 @@ export default tool({
         prize_id: z.uuid(),
         label: z.string(),
         odds: z.string(),
-        expected: z.number().describe("Draws of so many plays by the odds"),
+        expected: z.number().describe("Draws that this number of plays gives by the odds"),
         drawn: z.int(),
         won: z.int(),
         inventory_remaining: z.int().nullable(),

@@ -27,7 +27,7 @@ export default tool({
     gameId: z.uuid().describe("From list_games"),
     propertyId: z.uuid(),
     playerIds: z.array(z.uuid()).min(1).max(MOST_PLAYERS).optional().describe("From list_players"),
-    segmentId: z.uuid().optional().describe("From list_segments: all its players of now"),
+    segmentId: z.uuid().optional().describe("From list_segments. Takes all its present players"),
     key: z.string().trim().min(1).max(200).describe("Names the grant, such as weekend-2026-48"),
     expiresAt: timestamp().optional().describe("Default: with the game"),
     campaignId: z.uuid().optional().describe("The campaign that the tickets come with"),

@@ -7,7 +7,7 @@ export default tool({
   name: "preview_game",
   title: "Preview a game",
   description:
-    "Shows a game's odds, the worth of its prizes, the warnings of the law, its rules as players will read them, and every problem that keeps it from going live.",
+    "Shows a game's odds, the worth of its prizes, the warnings of the law, and the rules that players will read. Names every problem that keeps it from going live.",
   scope: "read",
   effect: "read",
   property: "propertyId",

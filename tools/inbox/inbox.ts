@@ -55,7 +55,7 @@ export interface Shelf {
   folder: Folder;
   /** From 1. */
   page: number;
-  /** Only this message, from whichever folder. */
+  /** Only this message, from any folder. */
   messageId?: string | undefined;
 }
 

@@ -9,7 +9,7 @@ export default tool({
   name: "preview_journey_message",
   title: "Show a journey's message to one player",
   description:
-    "Renders a message of a journey's draft, with the texts of its template as they are now, as one player would get it, with its subject, preheader, size and links. Without a player, made-up values fill it. Changes nothing and sends nothing.",
+    "Renders a message of a journey's draft for one player, with its subject, preheader, size and links. The template's texts are those of now. Without a player, made-up values fill it. Changes nothing and sends nothing.",
   scope: "read",
   effect: "read",
   property: "propertyId",

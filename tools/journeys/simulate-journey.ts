@@ -26,7 +26,7 @@ export default tool({
   name: "simulate_journey",
   title: "Simulate a journey",
   description:
-    "Lets real players walk through a journey's draft by a clock of its own, through the real compliance gate, quiet hours and frequency rules, and answers what would happen. Nothing is written or sent. Times are rounded up to 15 minutes; every sent message counts as delivered; each player enters once, at the start.",
+    "Lets real players walk through a journey's draft by a clock of its own. The real compliance gate, quiet hours and frequency rules judge each message. Shows what would happen. Nothing is written or sent. Times are rounded up to 15 minutes; every sent message counts as delivered; each player enters once, at the start.",
   scope: "read",
   effect: "read",
   property: "propertyId",

@@ -109,7 +109,7 @@ export function isCountry(text: string): boolean {
 }
 
 /**
- * A state as it is stored: the code of a US state or a Canadian province, whichever way it is written, and of other
+ * A state as it is stored: the code of a US state or a Canadian province, for its code or its name, and of other
  * countries the text as it is. Null: the country is one of the two, and has no such state. Without a country either.
  */
 export function stateOf(text: string, country: string | null): string | null {

@@ -37,7 +37,7 @@ interface Named {
 function wordsOf({ call }: Context, player: Named): string {
   const names = [player.first_name, player.last_name].flatMap((name) => name ?? []);
   const shown = call.masked ? names.map((name) => `${[...name][0] ?? ""}•••`) : names;
-  // Quoted as JSON: a name is data, whatever it says.
+  // Quoted as JSON: a name is data, also where it reads like an instruction.
   const name = shown.length > 0 ? `, ${quoted(shown.join(" "), MOST_CHARACTERS)}` : "";
   return player.is_new
     ? `the new player${name}`

@@ -15,7 +15,7 @@ const Going = z.object({
   channel: z.string(),
   status: z.string(),
   scheduled_at: timestamp().nullable(),
-  waiting: z.int().nullable().describe("Messages that are not sent here; null while they are not planned"),
+  waiting: z.int().nullable().describe("Messages that this database has not sent; null before planning"),
 });
 
 const Waiting = z.object({
@@ -50,7 +50,7 @@ export default tool({
     jobs: z.array(Waiting).describe("Other jobs that send, such as tests, replies and webhooks"),
     known_until: z
       .array(Known)
-      .describe("Record again what people refused, and erase again who asked, between these times and now"),
+      .describe("Record the refusals again, and repeat the erasures, of the time between these and now"),
   }),
   faults: ["conflict"],
   deadline: 60_000,

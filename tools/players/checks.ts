@@ -165,7 +165,7 @@ const addressesOf = ({ email, phone }: PlayerValues) => [email, phone].filter((a
 
 /**
  * The player_id of a merged record means the record that it was merged into, and is refused, as is an erased person. A
- * self-excluded person is written as such, whatever the caller asked for.
+ * self-excluded person is written as such, also where the caller asked for another status.
  */
 function checkPerson(
   values: PlayerValues,

@@ -78,7 +78,7 @@ const CELLS: Partial<Record<CustomType, (text: Fragment) => Fragment>> = {
   number: clearNumberSql,
 };
 
-/** One column a field. Lists are written as JSON, which an import reads whatever the texts contain. */
+/** One column a field. Lists are written as JSON, so an import reads texts with any separators. */
 function customColumns(fields: CustomFields): Column[] {
   return [...fields.values()].map(({ key, type }) => {
     const text = sql`(p.custom ->> ${key}::text)`;

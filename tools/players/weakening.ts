@@ -71,7 +71,7 @@ function comesOfAge({ current, values }: Changing, { property, now }: Context): 
   ];
 }
 
-/** A consent is a person's. With another address in the record, messages under it go to whoever has that address. */
+/** A consent is a person's. With another address in the record, messages under it go to the holder of that address. */
 function movesMessages({ current, values: { email, phone } }: Changing): Sentence[] {
   const isMoved = (next: unknown, last: unknown) => Boolean(next) && next !== last;
   const moved = [

@@ -10,7 +10,9 @@ export const Preference = z.object({
   on: z.boolean().describe("The gate allows messages on the channel now"),
   can_turn_on: z
     .boolean()
-    .describe("The link can turn it on: it proves the address, and only the player's own request bars it"),
+    .describe(
+      "Whether the link can turn it on: it proves the address, and only the player's own request bars it",
+    ),
 });
 export type Preference = z.output<typeof Preference>;
 

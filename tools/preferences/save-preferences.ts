@@ -24,7 +24,7 @@ export default tool({
   name: "save_preferences",
   title: "Save a recipient's preferences",
   description:
-    "Turns channels off for the recipient of one message or for one player, or on again by a link that was sent to that very address. Off is always allowed. Safe to repeat.",
+    "Turns channels off for the recipient of one message or for one player. A link that was sent to the channel's address turns it on again. Off is always allowed. Safe to repeat.",
   scope: "write",
   effect: "change",
   asks: true,

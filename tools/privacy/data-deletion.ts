@@ -15,7 +15,7 @@ import finishErasure, { recordPass } from "./finish-erasure.job.ts";
 import { findPlayer, mergedInto } from "./player.ts";
 import { completeRequest, openRequest } from "./request.ts";
 import { type KnownPlayer, type Person, personOf, sharersOf } from "./traces/person.ts";
-import type { Look } from "./traces/trace.ts";
+import type { SettingToReview } from "./traces/trace.ts";
 
 const counts = z.record(z.string(), z.int());
 
@@ -134,7 +134,7 @@ async function eraseMerged(
 }
 
 /** Merged records share names with the player's, and so the texts that have them. */
-function distinct(looks: readonly Look[]): Look[] {
+function distinct(looks: readonly SettingToReview[]): SettingToReview[] {
   return [...new Map(looks.map((look) => [JSON.stringify(look), look])).values()];
 }
 

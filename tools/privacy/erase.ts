@@ -3,7 +3,7 @@ import { identifier, join, raw } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { TRACES } from "./traces/all.ts";
 import type { Person } from "./traces/person.ts";
-import type { Anonymized, Erasure, Look, Trace } from "./traces/trace.ts";
+import type { Anonymized, Erasure, SettingToReview, Trace } from "./traces/trace.ts";
 
 type Counts = Record<string, number>;
 
@@ -18,7 +18,7 @@ export interface Erased {
   anonymized: Counts;
   retained: { table: string; basis: string }[];
   /** Settings for somebody to look at. */
-  look_at: Look[];
+  look_at: SettingToReview[];
   /** By ledger. */
   blanked: Record<string, Blanked>;
 }

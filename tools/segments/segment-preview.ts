@@ -39,7 +39,7 @@ export default tool({
   output: z.object({
     count: z.int(),
     sample: z.array(Sample).describe("Ten at the most, newest first"),
-    warnings: z.array(z.string()).describe("Values of the rules that no player has, where nobody matches"),
+    warnings: z.array(z.string()).describe("Of rules that match nobody: their values without a player"),
     sql_ms: z.number().describe("The database's time in milliseconds"),
   }),
   faults: ["invalid", "not_found"],

@@ -79,7 +79,7 @@ export async function suppressSender(context: Context, notice: InboundNotice): P
   await suppressRevoked(context, { address: sender, channels, method: "stop_keyword", source: UNREAD });
 }
 
-/** The vendor has already applied its own list; a STOP of ours stays whatever the vendor says. */
+/** The vendor has already applied its own list; a STOP of ours stays, also where the vendor has lifted its own. */
 function readAs({ optOut }: InboundNotice, reading: KeywordMatch): KeywordMatch {
   if (optOut === undefined || reading.action === "stop") return reading;
   return { action: optOut, matched: reading.action === optOut ? reading.matched : null };

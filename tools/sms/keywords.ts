@@ -80,7 +80,7 @@ const isAnywhere: Applies = ({ keyword, words }, written) =>
 // START must be the exact text: a longer text could mean something else.
 const EXACT: readonly Keyword["action"][] = ["start", "ignore"];
 
-/** The words alone, whatever their spacing and repetition. */
+/** The words alone, without their spacing and repetition. */
 function isWhole({ keyword, words }: Known, written: Written): boolean {
   const form = words.join("");
   const forms = EXACT.includes(keyword.action) ? [written.words] : [written.words, written.polite];

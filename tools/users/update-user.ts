@@ -49,7 +49,7 @@ interface Rights {
   is_active?: boolean | undefined;
 }
 
-/** A user decides in place of agents: another password gives the account to whoever knows it. */
+/** A user decides in place of agents: another password gives the account to each person who knows it. */
 function changeWords({ password, is_platform_admin, is_active }: Rights): string[] {
   return [
     ...(password === undefined

@@ -21,7 +21,7 @@ const CallFigures = z.object({
   barred: count.describe("A rule closed before the person picked up"),
   opted_out: count.describe("Of answered"),
   abandoned: count.describe(
-    "Of answered and barred: the person heard nothing from us in time, whatever the outcome",
+    "Of answered and barred: the person heard nothing from us in time, with any outcome",
   ),
   seconds: count.describe("Of all answered calls"),
   minutes: count.describe("Of all answered calls, each begun minute"),

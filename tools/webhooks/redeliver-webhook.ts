@@ -7,7 +7,7 @@ export default tool({
   name: "redeliver_webhook",
   title: "Deliver a webhook again",
   description:
-    "Sends one delivery again now, whatever its status, with all its retries. The receiver gets the same ids.",
+    "Sends one delivery again now, in any status, with all its retries. The receiver gets the same ids.",
   scope: "write",
   effect: "change",
   property: "propertyId",

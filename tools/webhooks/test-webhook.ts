@@ -7,7 +7,7 @@ export default tool({
   name: "test_webhook",
   title: "Send a test event",
   description:
-    "Sends a webhook.test event to one endpoint, whatever it subscribes to. get_webhook_delivery shows the result.",
+    "Sends a webhook.test event to one endpoint, with or without a subscription to it. get_webhook_delivery shows the result.",
   scope: "write",
   effect: "create",
   property: "propertyId",

@@ -23,7 +23,7 @@ interface Work {
 }
 
 const UNDER_WAY = ["queued", "processing", "sending"];
-/** A campaign that was held or stopped has not reached everybody, whoever stopped it. */
+/** A campaign that was held or stopped has not reached everybody: a person stopped it, or the service. */
 const UNDONE = ["failed", "paused", "cancelled"];
 
 const job = (label: string, operation: string): Work => ({

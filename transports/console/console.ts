@@ -50,6 +50,6 @@ export function mountConsole(mounting: Mounting, live: Live): void {
 
 async function chooseProperty(service: Service, { properties, form }: Desk): Promise<Response> {
   const wanted = form.get("property") ?? "";
-  if (!properties.some(({ id }) => id === wanted)) throw invalid("property", "is none of yours");
+  if (!properties.some(({ id }) => id === wanted)) throw invalid("property", "is not one of your properties");
   return redirect("/console", [setCookie(service, "console_property", wanted, YEAR_SECONDS)]);
 }

@@ -36,7 +36,7 @@ export function hasFormToken(form: URLSearchParams, session: string): boolean {
   return isSame(partOf(form, 0), secretOf(session));
 }
 
-/** Whether a page for this person had the form, in whatever session. */
+/** Whether a page for this person had the form, in any session. */
 export function wasShownTo(form: URLSearchParams, config: AppSecret, userId: string): boolean {
   return isSame(partOf(form, 1), markOf(config, userId));
 }

@@ -20,6 +20,7 @@ import { readOptions } from "./listing/options.ts";
 import { surfaces } from "./listing/visible-tools.ts";
 import { type Message, metaOf, methodOf, readMessage } from "./messages.ts";
 import { declaresApps, listWithViews, showsViews } from "./resources/views.ts";
+import { faultAnswer, INVALID_PARAMS, PARSE_ERROR, rpcError } from "./rpc-errors.ts";
 import { type Exchange, serverMaker } from "./server.ts";
 import { openedBy, remembered, sessionIn } from "./sessions.ts";
 import { missingTasks } from "./subscriptions/tasks.ts";
@@ -42,9 +43,8 @@ export interface McpFace {
 const OLDEST_REVISION = "2025-03-26";
 const MOST_BATCHED = 10;
 const EMPTY_LIST = '"tools":[]';
-const UNSUPPORTED_VERSION = -32_022;
-const INVALID_PARAMS = -32_602;
-const PARSE_ERROR = -32_700;
+const UNSUPPORTED_VERSION = { code: -32_022, message: "Unsupported protocol version" };
+const UNKNOWN_METHOD = { code: -32_601, message: "Method not found" };
 
 const Initialize = z.looseObject({
   params: z.looseObject({
@@ -93,7 +93,7 @@ export function mcpFace(service: Service, catalog: Catalog, makerOf = serverMake
     };
     const list = exchange.listAsText ? listFor(exchange) : null;
     if (method === "subscriptions/listen")
-      return answerListen(listening, exchange, carried, body, frame, service.log);
+      return answerListen(listening, { exchange, request: carried, body, frame, log: service.log });
     if (exchange.modern) {
       exchanges.set(carried, exchange);
       const answered = await modern.fetch(carried, { parsedBody: body });
@@ -124,22 +124,26 @@ function marked(response: Response, { replayed, method }: Exchange): Response {
   return response;
 }
 
+interface ListenCall {
+  exchange: Exchange;
+  request: Request;
+  body: unknown;
+  frame: Frame;
+  log: Log;
+}
+
 function listFor({ surface, views }: Exchange): string {
   return views ? listWithViews(surface) : surface.listedJson;
 }
 
 async function answerListen(
   listening: Listening,
-  exchange: Exchange,
-  request: Request,
-  body: unknown,
-  frame: Frame,
-  log: Log,
+  { exchange, request, body, frame, log }: ListenCall,
 ): Promise<Response> {
-  if (!exchange.modern) return rpcError(frame, 404, -32_601, "Method not found", body);
+  if (!exchange.modern) return rpcError(frame, 404, UNKNOWN_METHOD, body);
   if (lacksTasks(body)) {
     const { code, message, requiredCapabilities } = missingTasks();
-    return rpcError(frame, 400, code, message, body, { requiredCapabilities });
+    return rpcError(frame, 400, { code, message, data: { requiredCapabilities } }, body);
   }
   try {
     return await framed(frame, await listening.open(exchange, request, body), null);
@@ -152,14 +156,12 @@ async function answerListen(
 function legacyRefusal(frame: Frame, request: Request, body: unknown): Response | null {
   if (methodOf(body) === "initialize") {
     const wrong = initializeFlaw(body);
-    return wrong ? rpcError(frame, 200, INVALID_PARAMS, wrong, body) : null;
+    return wrong ? rpcError(frame, 200, { code: INVALID_PARAMS, message: wrong }, body) : null;
   }
   const version = request.headers.get("mcp-protocol-version");
   if (version === null || REVISIONS.some((known) => known === version)) return null;
-  return rpcError(frame, 400, UNSUPPORTED_VERSION, "Unsupported protocol version", body, {
-    supported: REVISIONS,
-    requested: version.slice(0, 100),
-  });
+  const data = { supported: REVISIONS, requested: version.slice(0, 100) };
+  return rpcError(frame, 400, { ...UNSUPPORTED_VERSION, data }, body);
 }
 
 async function serveLegacy(server: Server, request: Request, body: unknown): Promise<Response> {
@@ -246,41 +248,6 @@ function claimsRevision(body: unknown): boolean {
   return metaOf(body, PROTOCOL_VERSION_META_KEY) !== undefined;
 }
 
-function idOf(body: unknown): string | number | null {
-  const id = typeof body === "object" && body !== null && "id" in body ? body.id : null;
-  return typeof id === "string" || typeof id === "number" ? id : null;
-}
-
 function messageOf(request: Request, parsed: unknown): Promise<Message> | Message {
   return parsed === undefined ? readMessage(request) : { body: parsed, flaw: null, argumentsFlaw: null };
-}
-
-function faultAnswer(frame: Frame, fault: Fault, body: unknown, code = rpcCode(fault)): Response {
-  const headers = fault.status === 405 ? { Allow: "POST" } : {};
-  return rpcError(
-    frame,
-    fault.status,
-    code,
-    fault.message,
-    body,
-    { code: fault.code, details: fault.details },
-    headers,
-  );
-}
-
-function rpcCode({ status }: Fault): number {
-  return status === 400 ? INVALID_PARAMS : status >= 500 ? -32_603 : -32_000;
-}
-
-function rpcError(
-  frame: Frame,
-  status: number,
-  code: number,
-  message: string,
-  body: unknown,
-  data?: object,
-  headers: Record<string, string> = {},
-): Response {
-  const error = { code, message, ...(data && { data }) };
-  return answer(frame, status, JSON.stringify({ jsonrpc: "2.0", id: idOf(body), error }), { headers });
 }

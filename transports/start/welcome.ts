@@ -56,11 +56,11 @@ function sayDemo(baseUrl: string, demo: Demo): void {
   say(`  Demo       property "${demo.property.name}" (${demo.property.id}), ${demo.players} players`);
   if (demo.apiKey) {
     say(`  API key    ${demo.apiKey}   (shown once: keep it)`);
-    say(`  Admin      ${demo.admin.email}  password ${demo.admin.password}   (of the console, shown once)`);
   } else {
     say("  API key    shown at the first start. Make another one:");
     say("             npm run -s tool -- create-api-key --property demo --name mine --json");
   }
+  for (const line of demo.admin ? adminLines(demo.admin) : []) say(line);
   if (demo.playerUrls) {
     say(`  Inbox      ${demo.playerUrls.inbox}   (a player's, for 30 days)`);
     say(`  Games      ${demo.playerUrls.games}   (the same player's)`);
@@ -73,6 +73,15 @@ function sayDemo(baseUrl: string, demo: Demo): void {
   if (demo.campaignId) sayDemoCampaign(baseUrl, key, demo.property.id, demo.campaignId);
   say("  Connect an agent (MCP client configuration):");
   for (const line of JSON.stringify(mcpClientConfig(baseUrl, key), null, 2).split("\n")) say(`    ${line}`);
+}
+
+/** The lines about the console's user, who has a password that only the first start knows. */
+export function adminLines({ id, email, password }: NonNullable<Demo["admin"]>): string[] {
+  if (password) return [`  Admin      ${email}  password ${password}   (of the console, shown once)`];
+  return [
+    `  Admin      ${email}, with the password of the first start. Set another one:`,
+    `             npm run -s tool -- update-user --user-id ${id} --password '<NEW_PASSWORD>'`,
+  ];
 }
 
 function sayDemoCampaign(baseUrl: string, key: string, propertyId: string, campaignId: string): void {

@@ -64,7 +64,7 @@ async function transmit(aws: AwsClient, given: Settings, message: EmailMessage):
   return outcomeOf(message, reply);
 }
 
-// These errors concern the account, not the message, whatever their status is.
+// These errors concern the account and not the message, with any status.
 const OF_THE_ACCOUNT = new Set([
   "AccountSuspendedException",
   "SendingPausedException",

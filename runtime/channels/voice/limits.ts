@@ -16,8 +16,8 @@ function secondsLeft(
 }
 
 /**
- * The limit of a call in seconds. Otherwise the outcome of a call that is not made, because the vendor would end it after
- * the open hours or after the longest time of a call.
+ * The limit of a call in seconds. Otherwise the outcome of a call that is not made: its vendor would end it after the
+ * open hours, or after the longest time of a call.
  */
 export function callLimit(
   message: VoiceMessage,

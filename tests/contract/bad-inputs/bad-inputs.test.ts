@@ -113,7 +113,7 @@ async function flawsIn(bad: Bad[]): Promise<string[]> {
 }
 
 test(
-  "a body that is right but for one field is refused, whichever field and operation",
+  "a body that is right but for one field is refused, for each field and operation",
   async () => {
     const seen = new Set<string>();
     const bad = OPERATIONS.flatMap((operation) =>
@@ -144,7 +144,7 @@ test(
 );
 
 test(
-  "a query that is wrong is refused, whichever column and list",
+  "a query that is wrong is refused, for each column and list",
   async () => {
     const flaws: string[] = [];
     for (const table of TABLES.filter(({ verbs }) => verbs.includes("list"))) {

@@ -73,7 +73,7 @@ function matches(sql: postgres.TransactionSql, key: Record<string, unknown>) {
 
 const isNote = ({ table, column }: Column) => SCRUBBED[table]?.notes?.[column] !== undefined;
 const isSetting = ({ table, column }: Column) => SCRUBBED[table]?.settings?.[column] !== undefined;
-/** An erasure finds the rows by what they say, whoever's they are. */
+/** An erasure finds the rows of all owners by their text. */
 const isSearched = ({ table, column }: Column) =>
   !SERVICE_WRITES[table]?.includes(column) &&
   TRACES.some((one) => one.table === table && one.searched && removes(one.erasure, column));
@@ -212,7 +212,7 @@ function freshKeys(table: string, written: string): Record<string, unknown> {
   );
 }
 
-/** The tables and rows of the property that have the secret, whatever stands between its letters. */
+/** The tables and rows of the property that have the secret, with any characters between its letters. */
 async function found(propertyId: string, secret: string): Promise<string[]> {
   const plain = (text: string) => text.toLowerCase().replaceAll(/[ (),./+-]/g, "");
   const some: string[] = [];

@@ -169,7 +169,7 @@ test.each([
   expect(JSON.stringify(checked.errors)).toContain("a link is not https");
 });
 
-test("an inbox campaign is told that its design is lost", async () => {
+test("an inbox campaign gets a warning that its design is lost", async () => {
   const { body } = await service.post("/api/campaigns", {
     ...{ name: "I", subject: "x", audience: "all", channel: "loyaltyvip" },
     body_html: '<p>Bold <a href="https://example.com">go</a></p>',

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-/** A stranger who keeps his half of the connection open, whatever he is told. */
+/** A client that keeps its half of the connection open after every answer. */
 async function stranger(text = "") {
   const { hostname, port } = new URL(service.baseUrl);
   const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true });

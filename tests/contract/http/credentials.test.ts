@@ -219,7 +219,7 @@ describe("the rate limit", () => {
   });
 });
 
-/** Meanwhile whatever looks for a key waits for two seconds, and is told nothing. */
+/** Meanwhile each look-up of a key waits for two seconds, and gets no notice. */
 async function whileKeysAreLocked<T>(work: () => Promise<T>): Promise<T> {
   const admin = postgres(service.database.url, { max: 1, onnotice: () => {} });
   try {

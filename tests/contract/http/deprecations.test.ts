@@ -86,7 +86,7 @@ describe("a deprecated operation", () => {
 });
 
 describe("a deprecated field", () => {
-  test("of the input is told of where it is given, in either casing, also on a refusal", async () => {
+  test("of the input is announced where it is given, in either casing, also on a refusal", async () => {
     const said = {
       deprecation: `@${since.getTime() / 1000}`,
       sunset: null,
@@ -99,19 +99,19 @@ describe("a deprecated field", () => {
     expect(notices(await post("greet-new", {}))).toEqual(NONE);
   });
 
-  test("of the output is told of where it is answered", async () => {
+  test("of the output is announced where it is answered", async () => {
     expect(notices(await post("greet-loud", {})).deprecation).toBe(`@${since.getTime() / 1000}`);
     expect(notices(await service.get("/api/templates")).deprecation).toBe(`@${since.getTime() / 1000}`);
     expect(notices(await service.get("/api/templates?select=id,name"))).toEqual(NONE);
   });
 
-  test("of one record of several is told of too", async () => {
+  test("of one record of several is announced too", async () => {
     const both = [{ name: "a" }, { name: "b", subject: "old" }];
     expect(notices(await service.post("/api/templates", both)).deprecation).not.toBeNull();
     expect(notices(await service.post("/api/templates", { name: "c" }))).toEqual(NONE);
   });
 
-  test("of a list is told beside the link to its next page", async () => {
+  test("of a list is announced beside the link to its next page", async () => {
     await service.post("/api/templates", [{ name: "d" }, { name: "e" }]);
     const { link } = notices(await service.get("/api/templates?select=text&cursor=&limit=1"));
     expect(link).toContain('rel="deprecation"');

@@ -25,7 +25,7 @@ afterAll(async () => {
 });
 
 const TRIED = [...CATALOG.operations.values()].filter(canBeTried);
-/** Counts and times that every request leaves, whatever it does. */
+/** Counts and times that every request leaves, a dry run too. */
 const BOOKS = new Set(["api_key_uses", "rate_windows", "sessions", "scheduler_ticks"]);
 
 /** The content of every table of the database, as one hash a table. */

@@ -107,7 +107,7 @@ describe("an Idempotency-Key", () => {
     expect(await rows("Ivo")).toBe(0);
   });
 
-  test("of another write is refused as such, whatever is wrong with the body", async () => {
+  test("of another write is refused as such, also with a faulty body", async () => {
     const keyed = { "Idempotency-Key": "used-and-wrong" };
     await player({ first_name: "Ivy" }, keyed);
     await refused(422, "idempotency_key_reused", player({ adt: "much" }, keyed));
@@ -155,7 +155,7 @@ describe("an Idempotency-Key", () => {
     expect(await rows("Twenty")).toBe(1);
   });
 
-  test("of each of many creates at once has its own answer and its own record, whatever becomes of the others", async () => {
+  test("of each of many creates at once has its own answer and its own record, also beside refused ones", async () => {
     await player({ player_id: "taken" });
     const made = (index: number) => {
       if (index % 10 === 3) return { player_id: "taken", first_name: "Crowd" };
@@ -206,7 +206,7 @@ describe("an Idempotency-Key", () => {
     expect(await player({ adt: 5 }, wrong)).toMatchObject({ status: 201 });
   });
 
-  test("belongs to the property, whichever of its keys sends it", async () => {
+  test("belongs to the property, and counts for each of its API keys", async () => {
     const other = await service.newTenant();
     const keyed = { "Idempotency-Key": "shared" };
     const one = await player({ first_name: "Una" }, keyed);

@@ -141,7 +141,7 @@ describe("a change of a collection", () => {
     );
   });
 
-  test("with a key replays the rows that it changed or removed, whatever they are by now", async () => {
+  test("with a key replays the rows that it changed or removed, also after later changes", async () => {
     const tier = randomUUID();
     await service.post("/api/players", [
       { tier, first_name: "A" },

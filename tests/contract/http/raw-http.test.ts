@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-/** Every answer under /api is JSON with the version and the rate limit, from whatever layer. */
+/** Every answer under /api is JSON with the version and the rate limit, from every layer. */
 function expectWhole(answer: string, status: number | number[], about: string): string {
   const [head = "", body = ""] = answer.split("\r\n\r\n");
   expect([status].flat(), `${about}: ${answer.slice(0, 200)}`).toContain(

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { CATALOG } from "#tools/catalog.ts";
+import { prepareDemo } from "#transports/start/demo/demo.ts";
+import { adminLines } from "#transports/start/welcome.ts";
 import type { Answer } from "../../support/service.ts";
 import { type DemoService, NOBODY, REFUSED, startDemo, turnOf } from "../../transports/start/demo.ts";
 import { type Document, endpoints, execute, isOfPeople } from "./examples.ts";
@@ -35,3 +38,14 @@ test("an example works with the demo's key, or the admin's session, or is refuse
   expect(met.size).toBeGreaterThan(190);
   expect(Object.keys(REFUSED).filter((name) => !met.has(name))).toEqual([]);
 }, 120_000);
+
+test("a later start tells the way back into the console, where the admin's password is lost", async () => {
+  const { service } = demo;
+  const { admin } = (await prepareDemo(service.internals, CATALOG, service.idle))!;
+  const [, command] = adminLines(admin!);
+  const [, name, id] = /tool -- ([a-z-]+) --user-id (\S+) --password '<NEW_PASSWORD>'$/.exec(command!)!;
+  const password = "another password";
+  await service.call(name!.replaceAll("-", "_"), { user_id: id, password });
+  const { status } = await service.post("/api/auth/login", { email: admin!.email, password }, NOBODY);
+  expect(status).toBe(200);
+});

@@ -77,7 +77,7 @@ test("a change that changes nothing is still refused for a record that is anothe
   expect((await patch(`campaigns/${id}`, { subject: "Ho" }, { "If-Match": '"1"' })).status).toBe(412);
 });
 
-test("a key of the scope write alone reads no records by a filter, by whatever change", async () => {
+test("a key of the scope write alone reads no records by a filter, by any change", async () => {
   const player = await scenario.player({ email: "w1@example.com" });
   const write = { "X-Api-Key": await keyOf({ scopes: ["write"] }) };
   const all = "players?id.not.is=null";

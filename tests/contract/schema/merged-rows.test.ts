@@ -19,7 +19,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-test("a merge leaves no row with the duplicate, in whatever table", async () => {
+test("a merge leaves no row with the duplicate, in any table", async () => {
   const planted = await plantRows(admin, service.tenant.id);
   const duplicateId = planted.get("players")!.id as string;
   const columns = await columnsIn(admin);

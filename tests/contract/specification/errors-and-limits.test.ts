@@ -54,7 +54,7 @@ describe("Errors", () => {
     expect((await service.get("/api/players?player_id.eq=ONCE")).body).toHaveLength(1);
   });
 
-  test("the same Idempotency-Key for another request is told, and nothing is written", async () => {
+  test("the same Idempotency-Key for another request is refused, and nothing is written", async () => {
     const headers = { "Idempotency-Key": "reused" };
     await service.post("/api/players", { player_id: "FIRST" }, headers);
     const other = await service.post("/api/players", { player_id: "SECOND" }, headers);

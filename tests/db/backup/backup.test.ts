@@ -107,7 +107,7 @@ function backsUp(place: () => Place) {
 describe("a backup of the embedded PostgreSQL", () => {
   backsUp(() => embedded);
 
-  test("is one moment of the database, whatever is written meanwhile", async () => {
+  test("is one moment of the database, also beside writers", async () => {
     const { url, drop } = await testDatabase();
     onTestFinished(drop);
     const copy = await embedded.make();

@@ -224,7 +224,7 @@ describe("keyset paging", () => {
     expect((await list("limit=0&cursor=")).nextCursor).toBeUndefined();
   });
 
-  test("stays in the property whatever the cursor says", async () => {
+  test("stays in the property with every cursor", async () => {
     const rivals = await read.list(
       RIVAL,
       readable,

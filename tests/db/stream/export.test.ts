@@ -81,7 +81,7 @@ test("a slot is used again and again, and other work goes on beside it", async (
   expect(await working()).toBe(0);
 });
 
-test("all of an export is one moment, whatever is written meanwhile", async () => {
+test("all of an export is one moment, also beside writers", async () => {
   const count = sql`select count(*) from players`;
   const stream = await exporting(db, async function* (copy) {
     yield* copy(count);

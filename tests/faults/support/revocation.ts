@@ -5,7 +5,7 @@ import type { Pair } from "./installation.ts";
 import type { ServiceProcess } from "./process.ts";
 import type { Scenario } from "./scenario.ts";
 
-/** Milliseconds after which no process accepts a revoked key any more, whatever it has heard. */
+/** Milliseconds after which no process accepts a revoked key any more, with or without a notice of it. */
 export const LATEST = 1_000;
 const USER = { email: "admin@example.com", password: "correct horse battery staple" };
 

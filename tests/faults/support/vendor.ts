@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers";
 const TROUBLES = ["refused", "lost", "taken", "silent", "cut"] as const;
 type Trouble = (typeof TROUBLES)[number];
 
-/** So many are taken, and then none while it rests. */
+/** It takes this number of messages, and then none while it rests. */
 const TAKES = 100;
 const RESTS_SECONDS = 2;
 /** Each holds a whole batch up until the service gives up waiting. */

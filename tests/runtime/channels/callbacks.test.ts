@@ -243,7 +243,7 @@ describe("SendGrid's events", () => {
   });
 });
 
-test("a notice without a time, or of one that lies ahead, is of the moment when it came, whatever this machine's clock says", () => {
+test("a notice without a time, or of one that lies ahead, is of the moment when it came, by any clock of this machine", () => {
   const came = Date.UTC(2026, 0, 31, 12);
   const [now, ahead] = [new Date(came).toISOString(), "2026-01-31T12:10:00.000Z"];
   const twilio = callbacksOf("sms", "twilio", { account_sid: `AC${"0".repeat(32)}`, auth_token: "t" })!;

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vite
 import { PROVIDERS } from "#runtime/channels/index.ts";
 import type { SendOutcome } from "#runtime/channels/provider/channel.ts";
 import { openProvider } from "../../support/provider.ts";
+import { sourcesIn, textOf } from "../../support/source-files.ts";
 import { bare, email, keepNothing, never } from "./email/smtp-server.ts";
 
 const server = setupServer();
@@ -42,6 +43,19 @@ test("every email vendor takes the common tests, or has a file of its own", () =
     Object.keys(PROVIDERS.email).sort(),
     "Add the provider to VENDORS and to `own` here; or to APART, with a test file of its own.",
   ).toEqual([...NAMES, ...APART].sort());
+});
+
+test("every vendor of another channel is opened by a test", () => {
+  const texts = sourcesIn("tests")
+    .filter((path) => path.endsWith(".test.ts"))
+    .map(textOf);
+  const vendors = Object.entries(PROVIDERS).flatMap(([channel, providers]) =>
+    channel === "email" ? [] : Object.keys(providers),
+  );
+  expect(
+    vendors.filter((name) => !texts.some((text) => text.includes(`"${name}"`))),
+    "Write a test of the provider's requests and answers, as tests/runtime/channels/sms/twilio.test.ts has them.",
+  ).toEqual([]);
 });
 
 const message = email({
@@ -257,7 +271,7 @@ test("Resend is not asked again for a message whose check has grown old meanwhil
   expect(asked).toBe(1);
 });
 
-test("settings are checked, and what is wrong is told without their values", () => {
+test("settings are checked, and faults are reported without their values", () => {
   const opening = (name: Name, settings: object) => () => openProvider("email", name, settings, keepNothing);
   expect(opening("ses", { ...VENDORS.ses.settings, region: "evil.example/" })).toThrow(/region: must be/);
   expect(opening("sendgrid", { api_key: "SG.key", webhook_public_key: "c2VjcmV0" })).toThrow(

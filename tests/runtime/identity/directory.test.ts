@@ -38,7 +38,7 @@ const revoke = (through: Database, hash: Buffer) =>
     await directoryChanged(sql);
   });
 
-test("a transaction's changes are forgotten before it is told to be done, also while nobody is notified", async () => {
+test("a transaction's changes are forgotten before its caller hears that it is done, also while nobody is notified", async () => {
   for (let round = 0; round < 10; round++) {
     const hash = await newKey();
     expect(await directory.key(hash)).toMatchObject({ is_active: true });

@@ -60,7 +60,7 @@ describe("two processes", () => {
 });
 
 describe("one process", () => {
-  test("lets pass the whole budget, and not one more, whatever its size and however quickly it is asked", async () => {
+  test("lets pass the whole budget, and not one more, with any size and at any speed", async () => {
     for (const limit of [1, 3, 20, 1_000]) {
       const claims = Array.from({ length: limit + 50 }, () =>
         limiters[0]!.takeShared(`alone ${limit}`, limit),

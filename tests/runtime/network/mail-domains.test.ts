@@ -21,7 +21,7 @@ test.each([
   ["denies them all", { missing: true }],
   ["has no record of any", {}],
   ["fails", { failing: true }],
-] as const)("a resolver that %s from now on denies no domain, whatever it said before", async (_, com) => {
+] as const)("a resolver that %s from now on denies no domain, after any earlier answer", async (_, com) => {
   const domains = openMailDomains([dns.address]);
   expect(await domains.look("first.example")).toBe("domain_not_found");
   dns.zones.com = com;

@@ -233,7 +233,7 @@ test("a receiver that refuses the connection or hangs up is an ordinary error", 
   await expect(unknown.post({ url: "http://a.example.com/", ...post })).rejects.toThrow("ENOTFOUND");
 });
 
-test("over TLS the certificate must be of the name in the URL, whatever the address", async () => {
+test("over TLS the certificate must be of the name in the URL, at every address", async () => {
   const before = getCACertificates("default");
   cleanups.push(() => setDefaultCACertificates(before));
   setDefaultCACertificates([...before, CERTIFICATE]);

@@ -21,7 +21,7 @@ test("in another record, with another secret or changed, it does not open", () =
   }
 });
 
-test("a character too many does not open, whatever the length of the secret", () => {
+test("a character too many does not open, for secrets of every length", () => {
   for (const secret of ["a", "ab", "abc", "abcd"]) {
     const sealed = seal(config, place, secret);
     for (const more of ["A", "x", "AA", "=", " "]) {

@@ -12,7 +12,7 @@ export interface SchemaFacts {
   /** Tables on one node alone. Temporary tables are local too, and none of `tables`. */
   local: ReadonlySet<string>;
   tables: ReadonlySet<string>;
-  /** A column's types, in whichever tables it is. */
+  /** A column's types in all of its tables. */
   columns: ReadonlyMap<string, ReadonlySet<string>>;
   /** By name, and by name/arguments: the least constant of the overloads. */
   volatility: ReadonlyMap<string, Volatility>;

@@ -5,7 +5,7 @@ const TIMES = ["timestamptz", "timetz"];
 const PRINTED = ["date", "timestamp", "time", "text", "varchar"];
 const TIMESTAMPTZ = "timestamp with time zone";
 
-/** How constant a node is by itself, whatever is inside it. */
+/** How constant a node is by itself, without the nodes inside it. */
 export function volatilityOf({ type, fields }: Found, facts: SchemaFacts): Volatility {
   if (type === "SQLValueFunction") return "stable";
   if (type === "FuncCall") return ofFunction(fields, facts);

@@ -6,7 +6,7 @@ import { startService, type TestService } from "../../support/service.ts";
 
 /*
  * A program with a key of the property wants to reach ten players, and a person must approve more than one. It has REST
- * and MCP, and whatever the property's people have approved before.
+ * and MCP, and all that the property's people have approved before.
  */
 let service: TestService;
 let person: { "X-Api-Key": null; Authorization: string };

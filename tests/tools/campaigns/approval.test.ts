@@ -480,7 +480,7 @@ describe("an approved campaign goes out", () => {
     expect(await scenario.tally(id)).toEqual({ sent: 7 });
   });
 
-  test("with whatever a program has made of it over REST since, which approves that", async () => {
+  test("with the changes that a program has made over REST since, which approves them", async () => {
     const { id, template, gold } = await approved();
     await scenario.call("update_template", { id: template, subject: "By a program" });
     await scenario.call("update_campaign", { id, preheader: "By a program" });
@@ -638,7 +638,7 @@ describe("a difference from the approval when the time comes", () => {
       },
     ],
     ["flag", (made: Approved) => sqlOf(made, "update campaigns set is_transactional = true", made.id)],
-  ])("pauses the campaign, by whatever way its %s was changed", async (_, change) => {
+  ])("pauses the campaign, by each way to change its %s", async (_, change) => {
     const made = await approved();
     const endpoint = await scenario.call("create_webhook_endpoint", {
       url: "https://example.com/hook",
@@ -783,7 +783,7 @@ describe("an agent that tries everything", () => {
     expect(mails.map(({ status }) => status)).toEqual(["sent", "sent", "sent", "sent"]);
   });
 
-  test("is asked about a list that a campaign was approved with, by whatever way it changes it", async () => {
+  test("is asked about a list that a campaign was approved with, by each way to change it", async () => {
     const made = await approved();
     const eve = await scenario.player({ email: "late@example.com", tier: "Gold" });
     const member = { segment_id: made.vips, player_id: eve };
@@ -811,7 +811,7 @@ describe("an agent that tries everything", () => {
     });
   });
 
-  test("is asked before it puts a player among those who get what was approved, by whatever data", async () => {
+  test("is asked before it puts a player among those who get what was approved, by any data", async () => {
     await approved();
     const words = (name: string) =>
       new RegExp(
@@ -851,7 +851,7 @@ describe("an agent that tries everything", () => {
     expect(done.data).toMatchObject({ first_name: "gil" });
   });
 
-  test("is asked about each campaign that a player joins, whatever its channel, and a merge asks too", async () => {
+  test("is asked about each campaign that a player joins, by any channel, and a merge asks too", async () => {
     await approved();
     for (const [tier, channel] of [
       ["Silver", "email"],

@@ -148,7 +148,7 @@ test("a player who was not asked bars nobody, and one who has refused bars all w
   });
 });
 
-test("a do-not-call entry and an age bar their own player alone; a hold bars whoever has the email", async () => {
+test("a do-not-call entry and an age bar their own player alone; a hold bars everybody with the email", async () => {
   const email = "household@example.com";
   const other = await consented({ email, phone: "+12025551320" }, "email");
   const listed = await consented({ email, phone: "+12025551321", birth_date: "2015-01-01" }, "email");
@@ -185,7 +185,7 @@ test("a check can be made for a later time", async () => {
   ]);
 });
 
-test("with email_consent_mode opt_out an email goes to whoever has not refused", async () => {
+test("with email_consent_mode opt_out an email goes to everybody who has not refused", async () => {
   const lax = await openTwoProperties({ email_consent_mode: "opt_out" });
   const player = await newPlayer(lax);
   const ask = () => lax.run("compliance_check", { channel: "email", email: player.email });

@@ -101,7 +101,7 @@ test("a do-not-call entry names a number once a list", async () => {
   await remove(manager());
 });
 
-test("a self-exclusion reaches every player who is that person, whatever names them", async () => {
+test("a self-exclusion reaches every player who is that person, by each identifier", async () => {
   const named = await newPlayer(fixture, { first_name: "Max", last_name: "Holt", birth_date: "1960-01-01" });
   const twin = await newPlayer(fixture, { first_name: "MAX", last_name: "holt", birth_date: "1960-01-01" });
   const other = await newPlayer(fixture, { first_name: "Max", last_name: "Holt", birth_date: "1960-01-02" });

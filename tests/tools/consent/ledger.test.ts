@@ -136,7 +136,7 @@ test("the last act counts, not the last record", async () => {
   expect((await fixture.run("get_player", { id: player.id })).consent_expiries).toBeNull();
 });
 
-test("a refusal and a consent of one moment are a refusal, whichever has the later id", async () => {
+test("a refusal and a consent of one moment are a refusal, with their ids in either order", async () => {
   const player = await newPlayer(fixture);
   const occurredAt = "2026-03-01T00:00:00Z";
   await grant(player.id, { consentGiven: false, occurredAt });

@@ -103,7 +103,7 @@ describe("a refusal", () => {
   });
 
   test.each([{}, { method: "stop_keyword" }])(
-    "of an address stands against whoever has it later (%o)",
+    "of an address stands against its later holders (%o)",
     async (how) => {
       const email = `${randomUUID().slice(0, 8)}@example.com`;
       await service.post("/api/functions/consent-revoke", {

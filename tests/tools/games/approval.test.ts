@@ -106,7 +106,7 @@ test("an agent is asked about the rules of a game again where nobody could read 
   expect(await here.check(game, player)).toMatchObject({ allowed: true });
 });
 
-test("an agent is asked about a list of those who may play, by whatever way it changes it", async () => {
+test("an agent is asked about a list of those who may play, by each way to change it", async () => {
   const { agent, ...here } = await place();
   const { id: segment_id } = await here.call("create_segment", { name: "Invited", type: "static" });
   await here.game(HALF, { segment_id, name: "Wheel" });

@@ -60,7 +60,7 @@ export async function openImports() {
 
 export type Imports = Awaited<ReturnType<typeof openImports>>;
 
-/** So many different players as CSV text. */
+/** This number of different players as CSV text. */
 export function manyPlayers(count: number, from = 0): string {
   const lines = ["player_id,email,phone,first_name,last_name,tier,adt"];
   for (let n = from; n < from + count; n++) {

@@ -33,7 +33,7 @@ const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toIS
 const ended = async (journey: string) =>
   (await clock.entries(journey)).map(({ status, exit_reason }) => exit_reason ?? status);
 
-/** So many players who may be emailed. */
+/** Makes this number of players who may be emailed. */
 async function crowd(count: number): Promise<string[]> {
   const ids: string[] = [];
   for (let index = 0; index < count; index += 1) {

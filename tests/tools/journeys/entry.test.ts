@@ -50,7 +50,7 @@ describe("an event", () => {
     expect(await players(journey)).toEqual(["ana"]);
   });
 
-  test("whose property has another value, of whatever type, or none fits `neq`", async () => {
+  test("whose property has another value, of any type, or none fits `neq`", async () => {
     const journey = await clock.published(
       behind({
         on: "event",

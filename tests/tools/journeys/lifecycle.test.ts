@@ -27,7 +27,7 @@ const message = (id: string, more: object = {}) => ({
 });
 const end = { id: "end", type: "exit", config: {} };
 
-/** So many players who may be emailed, p0 and so on. */
+/** Makes `count` players who may be emailed: p0, p1 and so on. */
 async function crowd(count: number): Promise<string[]> {
   const ids: string[] = [];
   for (let index = 0; index < count; index += 1) {
@@ -304,7 +304,7 @@ describe("messages", () => {
     expect((await scenario.mailbox()).map(({ recipient }) => recipient)).toEqual(["p3@example.com"]);
   });
 
-  test("have no player any more who has refused the last of their channels, in whatever way", async () => {
+  test("have no player any more who has refused the last of their channels, in any way", async () => {
     const { scenario } = clock;
     const [ana, ben, cora] = await crowd(3);
     const text = { id: "text", type: "message", config: { channel: "sms", body_text: "Come back" } };

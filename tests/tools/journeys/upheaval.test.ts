@@ -201,7 +201,7 @@ async function upheaval(clock: JourneyClock, random: Random) {
 }
 
 test.each(Array.from({ length: SEEDS }, (_, index) => index + 1))(
-  "figures, places and messages stay right whatever is done to a journey and its people (%i)",
+  "figures, places and messages stay right after all that can be done to a journey and its people (%i)",
   async (seed) => {
     const random = randomBy(9_000 + seed);
     const { acts, check } = await upheaval(await journeyClock(service), random);

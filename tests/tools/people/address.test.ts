@@ -69,7 +69,7 @@ test("normalizing twice changes nothing", () => {
   );
 });
 
-test("SQL and TypeScript hash an address alike, whatever the pepper's length", async () => {
+test("SQL and TypeScript hash an address alike, with a pepper of any length", async () => {
   const cases = ["ana@example.com", "josé@example.com", "+12025550123", ""].flatMap((address) =>
     [16, 32, 64, 100].map((length) => ({ address, pepper: randomBytes(length) })),
   );
@@ -90,7 +90,7 @@ test("a masked address can be recognized and not read", () => {
   expect(maskAddress("+442079460958")).toBe("+44•••••0958");
 });
 
-test("a person is the same whatever the case, accents and spaces of the name", () => {
+test("a person is the same with any case, accents and spaces of the name", () => {
   const pepper = randomBytes(32);
   const hash = (first_name: string, last_name: string, birth_date = "1980-01-02") =>
     identityHash(pepper, { first_name, last_name, birth_date })?.toString("hex");

@@ -109,7 +109,7 @@ test("a list has the records of an array in the array's order", async () => {
   expect(body).toEqual(rows.map(({ player_id }) => ({ player_id })).toReversed());
 });
 
-test("of several refused records the first is named, whatever refuses it", async () => {
+test("of several refused records the first is named, for every reason", async () => {
   await created([{ player_id: "first-taken" }]);
   const good = { player_id: "first-good" };
   const [taken, invalid, unknown] = [

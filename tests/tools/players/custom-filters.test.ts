@@ -151,7 +151,7 @@ test("a channel that there is none of is refused in filters of consents, and not
   expect((await service.get("/api/players?consents.email.eq=true")).status).toBe(200);
 });
 
-test("places, channels and addresses are compared as they are stored, whichever table has them", async () => {
+test("places, channels and addresses are compared as they are stored, in every table", async () => {
   const hours = { country: "US", state: "FL", days: [1], open_local: "08:00", close_local: "20:00" };
   await service.call("create_quiet_hours_rule", hours, service.tenant.id);
   const places = (await service.get("/api/quiet_hours_rules?state.eq=florida&country.eq=us")).body;

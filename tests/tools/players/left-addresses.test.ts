@@ -217,7 +217,7 @@ describe("the number of a deleted record that was banned", () => {
     return player_id;
   }
 
-  test("means a banned player again, with whatever address", async () => {
+  test("means a banned player again, with any address", async () => {
     const player_id = await deletedBan();
     expect((await newPlayer({ player_id, status: "active" })).status).toBe("banned");
   });

@@ -202,7 +202,7 @@ describe("the preference page", () => {
     ]);
   });
 
-  test("stops everything by one button, whatever is ticked", async () => {
+  test("stops everything by one button, with any boxes ticked", async () => {
     const { html } = await save([
       ["on", "email"],
       ["on", "sms"],

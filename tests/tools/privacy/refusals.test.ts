@@ -3,7 +3,7 @@ import { type Fragment, sql } from "#db/sql.ts";
 import { type Scenario, scenarioIn } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
 
-// A refusal is the address's: it outlives the record of whoever made it.
+// A refusal is the address's: it outlives the record of the person who refused.
 
 const X = "+17752025501";
 const Y = "+17752025502";
@@ -68,7 +68,7 @@ test("a STOP from a number that the player had before outlives the erasure, with
   expect(await reasons("sms", Y)).toContain("erased");
 });
 
-test("an address that the erased player had before is not written to, until whoever has it opts in", async () => {
+test("an address that the erased player had before is not written to, until its holder opts in", async () => {
   const player = await scenario.player({ player_id: "ana", email: "old@example.com", phone: X });
   await consent(player, "sms");
   await scenario.call("update_player", { id: player, email: "new@example.com", phone: Y });
@@ -112,7 +112,7 @@ test("a link in an erased person's mail does not claim to have done what it cann
   expect(await reasons("email", "gone@example.com")).toContain("erased");
 });
 
-test("a link in an erased person's mail takes off whoever has the address by now", async () => {
+test("a link in an erased person's mail takes off the present holder of the address", async () => {
   const ana = await scenario.player({ email: "desk@example.com" });
   const link = await linkIn("desk@example.com");
   await scenario.call("update_player", { id: ana, email: "ana@example.com" });

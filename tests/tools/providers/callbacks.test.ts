@@ -594,7 +594,7 @@ test("a player's text arrives by Twilio's callback, once, and STOP is heard", as
   expect(await smsScenarioIn(stop)).toEqual([200, "<Response/>"]);
   expect(await smsScenarioIn(stop)).toEqual([200, "<Response/>"]);
   expect((await smsScenarioIn(stop, (body) => body.replace("Stop", "Start")))[0]).toBe(401);
-  // Before the answer, and not behind other jobs.
+  // The stop takes effect before the answer, and waits behind no other job.
   expect(await waiting()).toEqual([]);
   expect((await suppressions()).map(({ channel, reason }) => [channel, reason])).toEqual([
     ["sms", "stop_keyword"],
@@ -639,7 +639,7 @@ test("a STOP is in force when Twilio has its answer, though an import holds the 
   expect((await suppressions()).filter(({ source }) => source === "sms_unread")).toEqual([]);
 });
 
-test("a person who complains or leaves is left alone before the vendor has its answer, whoever holds their record", async () => {
+test("a person who complains or leaves is left alone before the vendor has its answer, also while a writer holds their record", async () => {
   await scenario.crowd(4);
   const { sends } = await campaign();
   expect((await post(grid.post([event("spamreport", sends[0]!)]))).status).toBe(200);

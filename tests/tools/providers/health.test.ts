@@ -45,7 +45,7 @@ function outage() {
   return { repair, open: () => sender };
 }
 
-test("an outage of a provider is told once by the log, an event and the campaign, and so is its end", async () => {
+test("an outage of a provider is reported once by the log, an event and the campaign, and so is its end", async () => {
   const scenario = await newScenario(service, { from_email: "offers@casino.example" });
   await scenario.call("create_webhook_endpoint", {
     url: "https://receiver.example/x",

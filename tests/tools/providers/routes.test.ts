@@ -235,7 +235,7 @@ test("a message that a repeatable provider was given when the process died goes 
   expect(await scenario.tally(alone)).toEqual({ sent: 4 });
 });
 
-test("a message that a provider may have had is not given to it again once it has forgotten it, whatever it waited for", async () => {
+test("a message that a provider may have had is not given to it again once it has forgotten it, after any wait", async () => {
   await provider("resend", { is_default: true });
   const one = vendors({ resend: sent }, { repeatable: true });
   const id = await scenario.planned(12);

@@ -79,7 +79,7 @@ describe("STOP", () => {
     expect(await replies()).toEqual(["Bye. Reply START to come back."]);
   });
 
-  test("from a number that nobody has is kept for whoever gets it", async () => {
+  test("from a number that nobody has is kept for its later holder", async () => {
     await say("Please stop texting me");
     await scenario.player("ana", ANA, { consent: false });
     expect(await reasons()).toEqual(["no_consent", "suppressed"]);
@@ -366,7 +366,7 @@ describe("a property's own keywords", () => {
     expect((await add(fields)).status).toBe(status);
   });
 
-  test("cannot be the same text twice, whatever its spelling", async () => {
+  test("cannot be the same text twice, in any spelling", async () => {
     expect((await add({ text: "no thanks", action: "stop" })).status).toBe(201);
     expect((await add({ text: "No-Thanks!", action: "review" })).status).toBe(409);
   });

@@ -161,7 +161,7 @@ describe("a text that Twilio brings", () => {
     ]);
   });
 
-  test("that says STOP has stopped everything when Twilio has its answer, whatever jobs are before it", async () => {
+  test("that says STOP has stopped everything when Twilio has its answer, also behind other jobs", async () => {
     const busy = await startService({ role: "web", baseUrl: "https://casino.example" });
     try {
       const there = smsScenarioIn(busy);

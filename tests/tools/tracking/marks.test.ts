@@ -55,7 +55,7 @@ describe("the addresses of links", () => {
     expect(marked(html, known)).not.toContain("[0");
   });
 
-  test("may be made by Liquid, whatever quotes and brackets stand in it", () => {
+  test("may be made by Liquid, with all quotes and brackets in it", () => {
     const html = '<a href="https://x.example/{{ name | default: "a>b" | url_encode }}">{{ name }}</a>';
     expect(marked(html, { name: "A na" })).toBe('<a href="[0 https://x.example/A+na]">A na</a>*');
     expect(marked(html)).toContain("[0 https://x.example/a%3Eb]");

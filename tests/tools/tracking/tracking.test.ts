@@ -230,7 +230,7 @@ describe("clicks and opens", () => {
       });
   });
 
-  test("of several links within a second are a scanner's, whoever it says that it is", async () => {
+  test("of several links within a second are a scanner's, under any name", async () => {
     const { id, clicks } = await sent();
     await Promise.all(clicks.map((path) => visit(path)));
     expect(await send(id)).toMatchObject({ clicks: 3, clicked: true, clicked_by_person: false });

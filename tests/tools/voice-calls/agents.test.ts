@@ -121,7 +121,7 @@ test.each([
   expect(body.assistant.transcriber.language).toBe(language);
 });
 
-test.each(KINDS)("a stop in the words that %s reports revokes, whatever its agent did", async (kind) => {
+test.each(KINDS)("a stop in the words that %s reports revokes, with any act of its agent", async (kind) => {
   const { playerId, campaign, tell } = await placed(kind);
   await tell(
     [
@@ -384,7 +384,7 @@ const CALL: Line[] = [
   ["them", "Thank you"],
 ];
 
-/** So much time has gone by since the calls were placed, and their vendors are asked. */
+/** Lets this time pass since the calls were placed, and asks their vendors. */
 async function later(hours: number): Promise<void> {
   const ago = `-${hours} hours`;
   await scenario.query(

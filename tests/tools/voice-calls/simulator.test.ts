@@ -53,7 +53,7 @@ test("a voice campaign runs in the simulator, is listed with transcripts, and co
   expect(revoked).toEqual({ count: 0 });
 });
 
-test("no number is called twice in a day, whatever the campaign exempts itself from", async () => {
+test("no number is called twice in a day, also by a campaign with exemptions", async () => {
   await scenario.caller();
   const first = await scenario.voiceCampaign();
   await scenario.send(first);

@@ -15,7 +15,7 @@ const SEQUENCES = isFull ? 1_000 : STORIES.length + 10;
 const MOST_ACTS = isFull ? 60 : 30;
 
 test(
-  "each endpoint gets each event that it has subscribed to, and nothing else, whatever casinos, receivers and crashes do",
+  "each endpoint gets each event that it has subscribed to, and nothing else, after any acts of casinos, receivers and crashes",
   async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(act, { minLength: 12, maxLength: MOST_ACTS }), async (acts) => {

@@ -17,7 +17,7 @@ const run = (...words: string[]) => inProcess(service, words);
 const players = async () => JSON.parse((await run("list-players", ...mine(), "--json")).stdout).length;
 const mine = () => ["--property", service.tenant.slug];
 
-test("a refused key is told in words behind its token", async () => {
+test("a refused key is reported in words behind its token", async () => {
   const { readKey } = service.tenant;
   for (const [key, words, said] of [
     ["pk_unknown", ["list-players"], /^invalid_credential: --key is unknown, revoked or malformed/],

@@ -14,7 +14,7 @@ import { asProcess, environment, inProcess } from "../../support/command-line.ts
 import { startService, type TestService } from "../../support/service.ts";
 import { ROOT } from "../../support/source-files.ts";
 
-// A command ends, whatever it meets, and says what that was.
+// A command ends at every obstacle, and names it.
 
 let service: TestService;
 beforeAll(async () => {

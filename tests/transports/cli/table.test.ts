@@ -64,7 +64,7 @@ describe("a table for people", () => {
     expect(asTable(rows).split("\n")[2]).toContain(rows[0]!.id);
   });
 
-  test("lines up whatever alphabet a name is in, and cuts no letter in two", () => {
+  test("lines up names in every alphabet, and cuts no letter in two", () => {
     const names = [
       "山田太郎",
       "Zoë",
@@ -91,7 +91,7 @@ describe("a table for people", () => {
     }
   });
 
-  test("gives the terminal no orders, whatever somebody has written into a name", () => {
+  test("gives the terminal no orders, also from a name that holds some", () => {
     const hostile = "\u001b[2J\u001b]0;owned\u0007\u009b31mA\u007f\u202eB\u2066";
     for (const value of [
       [{ name: hostile }],

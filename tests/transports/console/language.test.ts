@@ -96,7 +96,7 @@ function patternOf(path: string): string {
 }
 
 describe("in Spanish", () => {
-  test("every page of the console speaks Spanish alone, whatever the person opens", {
+  test("every page of the console speaks Spanish alone, with all its parts", {
     timeout: 120_000,
   }, async () => {
     const one = await signedIn(service);

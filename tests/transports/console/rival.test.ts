@@ -119,7 +119,7 @@ test("pages without a record, and those of one's own with a rival's id in their 
   expect(told).toEqual([]);
 });
 
-test("no form changes anything of another property, whatever its address and its fields name", {
+test("no form changes anything of another property, with any address and any fields", {
   timeout: 60_000,
 }, async () => {
   const before = await state();

@@ -25,7 +25,7 @@ test("without a proxy to trust, nobody can say what their address is", async () 
   expect(await addressSeen(direct, "203.0.113.9")).toMatch(/127\.0\.0\.1$/);
 });
 
-test("behind two proxies the caller is the second from the end, whatever the caller wrote before it", async () => {
+test("behind two proxies the caller is the second from the end, also behind addresses that the caller wrote", async () => {
   expect(await addressSeen(behindTwo, "203.0.113.9, 10.0.0.1")).toBe("203.0.113.9");
   expect(await addressSeen(behindTwo, "1.1.1.1, 2.2.2.2, 203.0.113.9, 10.0.0.1")).toBe("203.0.113.9");
   expect(await addressSeen(behindTwo, "203.0.113.9:4711,10.0.0.1")).toBe("203.0.113.9");

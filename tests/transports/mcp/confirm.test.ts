@@ -429,7 +429,7 @@ describe("agent_confirmation", () => {
     expect(await gone()).toMatchObject({ confirmation_required: true });
   });
 
-  test("is loosened by no agent, whoever it acts for", async () => {
+  test("is loosened by no agent, for no person", async () => {
     const { token } = await service.signIn({ platformAdmin: true });
     const headers = { "X-Api-Key": null, Authorization: `Bearer ${token}` };
     const attempts: [string, Asked][] = [

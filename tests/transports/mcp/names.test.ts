@@ -145,7 +145,7 @@ test("a list is filtered by the operator's number of a player, and by a name, wh
   );
 });
 
-test("a refused credential is told in words, and its code once", async () => {
+test("a refused credential is reported in words, and its code once", async () => {
   const { text, data } = await tool("create_api_key", { name: "mine", property_id: service.tenant.id });
   expect(data.code).toBe("invalid_credential");
   expect(text).toMatch(/^invalid_credential: credential is an API key, and this is for a signed-in user/);
@@ -184,7 +184,7 @@ test("a name is taken also where the field's name does not say whose it is", asy
   expect(added.isError, added.text).toBe(false);
 });
 
-test("of many names the first ten are told, and the others counted", async () => {
+test("of many names the first ten are shown, and the others counted", async () => {
   const numbers = Array.from({ length: 14 }, (_, index) => `H3${index}`);
   for (const player_id of numbers) await service.post("/api/players", { player_id });
   const { text, data } = await tool("compliance_check", { channel: "email", playerIds: numbers });

@@ -139,7 +139,7 @@ describe("a request that is not MCP is refused", () => {
     expect(headers.get("allow")).toBe("POST");
   });
 
-  test("without a key nothing is told but where to look", async () => {
+  test("without a key the answer says only where to look", async () => {
     const { status, headers, json } = await service.send(initialize("2025-11-25"));
     expect(status).toBe(401);
     expect(headers.get("www-authenticate")).toContain("resource_metadata=");

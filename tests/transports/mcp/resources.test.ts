@@ -43,7 +43,7 @@ describe("resources", () => {
     for (const { uri } of resources) expect((await read(uri)).length, uri).toBeGreaterThan(200);
   });
 
-  test("are the guides too, whatever the connection reaches, with links that can be read", async () => {
+  test("are the guides too, in every connection, with links that can be read", async () => {
     const narrow = await service.modern(service.key, "?toolsets=campaigns&read_only=true");
     const { resources } = await narrow.listResources();
     for (const { name, title, summary } of guides()) {
@@ -165,7 +165,7 @@ test("yesterday's agents read and are prompted too", async () => {
   expect((await client.listPrompts()).prompts.length).toBe(6);
 });
 
-test("a connection that asks for it is shown no address, name or birth date, by whichever way", async () => {
+test("a connection that asks for it is shown no address, name or birth date, by any way", async () => {
   const masked = await service.modern(service.key, "?pii=masked");
   const person = {
     first_name: "Zelda",

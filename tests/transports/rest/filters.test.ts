@@ -156,7 +156,7 @@ describe("a value that no record can have", () => {
   });
 });
 
-test("a misspelt column, operator or option is told with the one that is meant", async () => {
+test("a misspelt column, operator or option is reported with the likely one", async () => {
   for (const [address, near] of [
     ["/api/players?last_visit.is=null", "did you mean last_visit_at?"],
     ["/api/players?select=emial", "did you mean email?"],

@@ -81,7 +81,7 @@ export async function startDemo(parts: Parameters<typeof startService>[1] = {}):
   });
   const demo = await prepareDemo(service.internals, slow(CATALOG), service.idle);
   const { property, apiKey, campaignId, admin } = demo!;
-  const { email, password } = admin;
+  const { email, password } = admin!;
   const { body } = await service.post("/api/auth/login", { email, password }, NOBODY);
   return {
     service,

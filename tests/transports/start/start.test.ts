@@ -156,7 +156,7 @@ test("a data folder that cannot be one is named in one line", async () => {
   expect(said).toMatch(sentence);
 });
 
-test("a full disk is told in one line, also where the server could not write its reason", () => {
+test("a full disk is reported in one line, also where the server could not write its reason", () => {
   const silent = new Error("PostgreSQL did not start: exit code 1.\n");
   // Its file system has no room.
   expect(errorText(folderError("/proc", silent))).toMatch(/^DATA_DIR: \/proc has no space left\. [^\n]+$/);
@@ -165,7 +165,7 @@ test("a full disk is told in one line, also where the server could not write its
   expect(errorText(folderError(tmpdir(), loud))).toMatch(/has no space left/);
 });
 
-test("an address of a database that cannot be one is told in one line, without the password, by migrate too", async () => {
+test("an address of a database that cannot be one is reported in one line, without the password, by migrate too", async () => {
   const urls = ["postgres://u:p%zz@127.0.0.1:1/x", "postgres://u:p#pass@127.0.0.1/x", "127.0.0.1:5432"];
   for (const DATABASE_URL of urls) {
     // Both programs read their settings by it.
@@ -237,7 +237,7 @@ test("a start with another APP_SECRET than the first one's is refused in one lin
   }
 });
 
-test("settings that are no numbers are told in one line each", async () => {
+test("settings that are no numbers are reported in one line each", async () => {
   const { code, said } = await failingStart({ PORT: "abc", DATABASE_POOL: "1", TRUST_PROXY: "1.5" });
   expect({ code, said }).toEqual({
     code: 1,

@@ -17,9 +17,9 @@ import { playerWords } from "#tools/people/words.ts";
 const MOST_NAMED = 5;
 
 /**
- * Asks before an agent's call makes players ones who get a campaign that was approved without them, and that has not
- * started, or before it changes a list with which such a campaign, or a game that is played, was approved. The
- * confirmation approves the joining players too. Data of other callers are growth, which the approval bounds.
+ * Asks before an agent's call adds players to the audience of an approved campaign that has not started. It also asks
+ * before a change of a list with which such a campaign, or an active game, was approved. The confirmation approves the
+ * joining players too. Data of other callers are growth, which the approval bounds.
  */
 export async function watchAudiences(
   context: Context,

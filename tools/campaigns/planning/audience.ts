@@ -71,7 +71,7 @@ export async function referencesOf(context: Tenant, campaign: AudienceColumns): 
   return rules ? referredNow(context, rules) : { segments: [], customs: [], tiers: [] };
 }
 
-/** The players of the audience now, whoever of them may be written to. */
+/** The players of the audience now, before the gate. */
 export async function countPlayers(context: Tenant, campaign: AudienceColumns): Promise<number> {
   const { sql, property } = context;
   const [counted] = await sql<[{ count: number }]>`

@@ -15,7 +15,7 @@ export default tool({
   name: "segment_reach",
   title: "Count who of a segment can be reached",
   description:
-    "Counts the players of a saved segment, of rules not saved yet, or of the whole property, to whom the compliance gate allows a message by one channel now, and the others by the reason. Changes nothing.",
+    "Counts the players whom the compliance gate allows a message by one channel now, and the others by reason. Takes a saved segment, rules, or the whole property. Changes nothing.",
   scope: "read",
   effect: "read",
   property: "propertyId",

@@ -68,7 +68,7 @@ export function costlyLetters(samples: readonly Sample[]): string[] {
   return [`the text needs UCS-2, 70 characters a segment, because of: ${[...letters].join(" ")}`];
 }
 
-/** Warns of a test whose smallest variant cannot get its sample: then the fallback wins whatever happens. */
+/** Warns of a test whose smallest variant cannot get its sample: then the fallback wins in every case. */
 export function smallTest({ ab_test: test }: Campaign, allowed: number): string[] {
   if (!test || allowed === 0) return [];
   const weights = test.variants.map(({ weight }) => weight);

@@ -28,7 +28,7 @@ export const AbComparison = z
     verdict: z
       .enum(["not_enough_messages", "not_significant", "significant"])
       .describe(
-        "At 95 %; who looks often at a running test sees chance as an effect more often. not_enough_messages: a variant is under min_sample, or fewer than 5 of the leader and the runner-up are expected to reach the metric, or to miss it",
+        "At 95 %. Frequent looks at a running test show chance as an effect more often. not_enough_messages: a variant is under min_sample, or fewer than 5 recipients of the best two are expected to reach or miss the metric",
       ),
     winner_id: z.string().nullable().describe("The variant that the rest got; null while the test runs"),
   })

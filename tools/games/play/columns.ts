@@ -26,7 +26,10 @@ export const columns = {
   journey_id: readable(z.uuid().nullable()),
   odds_snapshot: readable(Odds.nullable().describe("Null where the game's own odds were drawn from")),
   drawn_prize_id: readable(
-    z.uuid().nullable().describe("The prize that the number names; another than prize_id where it was gone"),
+    z
+      .uuid()
+      .nullable()
+      .describe("The drawn prize. It differs from prize_id where that prize was out of stock"),
   ),
   server_seed_hash: readable(z.string().describe("SHA-256 of the play's seed"), { form: HASH_FORM }),
   client_seed: readable(z.string()),

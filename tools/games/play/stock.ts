@@ -12,7 +12,7 @@ import type { Standing } from "./standing.ts";
 /** The draw of one play. */
 export interface Drawn {
   roll: number;
-  /** The prize that the number names. */
+  /** The drawn prize. */
   named: StoredPrize;
   /** The prize that the player gets; null for none. */
   prize: StoredPrize | null;

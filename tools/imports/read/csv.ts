@@ -9,7 +9,7 @@ const MOST_RECORD = 2 * 1_048_576;
 const DELIMITERS = [",", ";", "\t", "|"] as const;
 const HEAD = 65_536;
 
-/** How files are read, whatever their delimiter. */
+/** How files with any delimiter are read. */
 export const CSV_FORM = {
   bom: true,
   record_delimiter: ["\r\n", "\n", "\r"],

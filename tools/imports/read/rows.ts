@@ -271,7 +271,7 @@ function isAcceptable(staged: Staged, seen: Seen, refuse: Refuse): boolean {
   return false;
 }
 
-/** A player_id belongs to one person, whatever the match mode is. */
+/** A player_id belongs to one person, in every match mode. */
 function isFirst({ matchOn, values }: Staged, seen: Seen): boolean {
   const isNew = seen.add(`${matchOn}:${values[matchOn]}`);
   if (!isNew || matchOn === "player_id" || values.player_id === undefined) return isNew;

@@ -130,7 +130,7 @@ async function otherPeople(
   flawed: readonly Staged[],
 ): Promise<Person[]> {
   const found: RowOfPlayer[] = [];
-  // A player_id belongs to one person, whatever the match mode is.
+  // A player_id belongs to one person, in every match mode.
   const wanted: object[] = flawed.flatMap(({ row, matchOn, values: { player_id, email, phone } }) =>
     [...new Set([matchOn, ...(player_id ? (["player_id"] as const) : [])])].map((match_on) => ({
       ...{ row, match_on, player_id, email, phone },

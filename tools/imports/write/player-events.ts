@@ -43,7 +43,7 @@ export async function announced(context: Context, update: () => Promise<number>)
   return count;
 }
 
-/** One player as the API shows it. Each is looked up by itself, whatever the planner knows of the table. */
+/** One player as the API shows it. Each is looked up by itself, also before the planner has statistics. */
 function record({ property }: Context, id: Fragment): Fragment {
   return sql`
     select to_jsonb(v) as data

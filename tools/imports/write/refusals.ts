@@ -18,7 +18,7 @@ export async function suppressRefused(context: Context, rows: readonly Staged[])
     }),
   );
   if (bars.length === 0) return;
-  // "offset 0" makes the planner look each address up by itself, whatever cost it estimates.
+  // "offset 0" makes the planner look each address up by itself, also where it estimates a higher cost.
   const written = await sql<{ id: string; fresh: boolean }[]>`
     with bars as materialized (
       select distinct channel, address, decode(hash, 'hex') as hash

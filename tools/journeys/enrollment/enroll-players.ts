@@ -27,7 +27,7 @@ export default tool({
     journeyId: z.uuid().describe("From list_journeys"),
     propertyId: z.uuid(),
     playerIds: z.array(z.uuid()).min(1).max(MOST_PLAYERS).optional().describe("From list_players"),
-    segmentId: z.uuid().optional().describe("From list_segments: all its players of now"),
+    segmentId: z.uuid().optional().describe("From list_segments. Takes all its present players"),
     entryKey: z
       .string()
       .trim()

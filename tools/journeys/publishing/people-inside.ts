@@ -58,7 +58,7 @@ export interface InsideSample {
 
 const SAMPLES = 3;
 
-/** Some of the people inside for each fate, whichever are found first: sorting a million takes too long. */
+/** Some of the people inside for each fate, the first that the database finds: sorting a million takes too long. */
 export async function sampleInside(
   context: Context,
   journey: Journey,

@@ -14,7 +14,7 @@ export const Assume = z
       .describe("Players do nothing: every wait for an event times out"),
     z
       .strictObject({ by: z.literal("as_before"), days: z.int().min(1).max(MOST_DAYS).default(30) })
-      .describe("Each player does again the events of the days before, so many days later"),
+      .describe("Each player repeats the events of the last `days` days, that many days later"),
     z
       .strictObject({
         by: z.literal("chances"),

@@ -83,7 +83,7 @@ function shadows(own: Fragment, journeyId: string): Record<string, Shadow> {
       indexes: ["unique (player_id, segment_id, property_id)"],
     },
     campaign_sends: {
-      // Frequency rules count messages to an address, for whichever player they were.
+      // Frequency rules count messages to an address, also those for other players.
       rows: sql`t.property_id = ${own} and t.id in (
         select s.id from ${people} w join public.campaign_sends s on s.property_id = ${own} and s.player_id = w.id
         union select s.id from ${people} w join players p on p.property_id = ${own} and p.id = w.id

@@ -8,7 +8,7 @@ import { BATCH } from "./move.ts";
 import type { Version } from "./version.ts";
 
 /**
- * Gives the people who have come to a rate limit their times, behind those who wait already, of whatever version: the
+ * Gives the people who have come to a rate limit their times, behind those who wait already in any version: the
  * limit is of the node, and a new version opens no second line beside the old one. Answers their number.
  */
 export async function giveSlots(

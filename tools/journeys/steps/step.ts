@@ -33,8 +33,8 @@ interface Place {
 }
 
 /**
- * Moves everybody who is due at this time, node by node in the order of the edges, so that one step carries a person to
- * the next wait. Answers the number of moves: after 0 nobody is due any more. `isTimed`: see `Moment`.
+ * Moves everybody who is due at this time. The nodes follow the order of the edges, so one step carries a person to the
+ * next wait. Answers the number of moves: after 0 nobody is due any more. `isTimed`: see `Moment`.
  */
 export async function step(
   context: Context,

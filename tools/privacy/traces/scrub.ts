@@ -10,7 +10,7 @@ import {
 } from "./matching-person.ts";
 import type { Person } from "./person.ts";
 import { SCRUBBED, type Scrubbed, type Texts, VERSIONED } from "./scrubbed-texts.ts";
-import type { Erasure, Look, Trace, Treated } from "./trace.ts";
+import type { Erasure, SettingToReview, Trace, Treated } from "./trace.ts";
 
 const GONE = "erased";
 
@@ -54,7 +54,7 @@ async function scrub(
     order by id for no key update`;
   const all = everything(person);
   const certain = unmistakable(person);
-  const look: Look[] = [];
+  const look: SettingToReview[] = [];
   const changed = rows.flatMap((row) => {
     const next: Row = { id: row.id };
     for (const column of Object.keys(notes)) next[column] = scrubbed(row[column], all);

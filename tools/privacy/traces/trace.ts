@@ -44,11 +44,11 @@ export interface Trace {
 export interface Treated {
   /** The rows that it removed or changed. */
   rows: number;
-  look?: Look[];
+  look?: SettingToReview[];
 }
 
 /** A setting in which somebody should look at the text that was kept, or at what the setting means without it. */
-export interface Look {
+export interface SettingToReview {
   table: string;
   id: string;
   column: string;

@@ -73,7 +73,7 @@ function ordering(sign: string, meaning: string): Operator {
   };
 }
 
-/** Texts sort by their bytes, so that a rule means the same whatever locale the database was made with. */
+/** Texts sort by their bytes, so that a rule means the same in databases of every locale. */
 function ordered(field: Field): Fragment {
   return field.type === "text" ? sql`${field.sql} collate "C"` : field.sql;
 }

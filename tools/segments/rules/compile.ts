@@ -5,7 +5,7 @@ import type { CustomFields } from "#tools/custom-fields/values.ts";
 import type { FieldType } from "./field.ts";
 import { COLUMNS, FAMILIES, FIELD_FORMS, fieldOf, JOURNEY_FAMILIES, type Messages } from "./fields.ts";
 import { applied, describeOperators, OPERATOR_NAMES } from "./operators.ts";
-import { type Scope, scopeOf } from "./scope.ts";
+import { type RuleScope, ruleScopeOf } from "./rule-scope.ts";
 import { positionAt } from "./values.ts";
 
 const MAX_CONDITIONS = 200;
@@ -73,7 +73,7 @@ export interface Context {
  */
 export function compileConditions(rules: Partial<Group>, context: Context): Fragment {
   const compilation = {
-    scope: scopeOf(context.property, context),
+    scope: ruleScopeOf(context.property, context),
     segments: context.segments ?? new Map(),
     customs: context.customs ?? new Map(),
     tiers: context.tiers ?? [],
@@ -92,7 +92,7 @@ export function compileDate(name: string, context: Context): { sql: Fragment; ty
   const { property, home, at, customs = new Map(), tiers = [] } = context;
   const wrong = (message: string) => invalid("field", `${quoted(name)} ${message}`);
   const field = fieldOf(name, {
-    scope: scopeOf(property, { home, at }),
+    scope: ruleScopeOf(property, { home, at }),
     customs,
     tiers,
     segment: () => sql`false`,
@@ -127,7 +127,7 @@ export function describeFields() {
 }
 
 interface Compilation {
-  scope: Scope;
+  scope: RuleScope;
   segments: ReadonlyMap<string, Audience>;
   customs: CustomFields;
   tiers: readonly string[];

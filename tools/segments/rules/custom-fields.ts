@@ -1,7 +1,7 @@
 import { type Fragment, raw, sql } from "#db/sql.ts";
 import type { CustomField, CustomType } from "#tools/custom-fields/values.ts";
 import type { FieldType } from "./field.ts";
-import type { Scope } from "./scope.ts";
+import type { RuleScope } from "./rule-scope.ts";
 
 /** The condition type of each type of custom field. */
 export const CUSTOM_AS = {
@@ -18,7 +18,7 @@ const YEAR_MONTH_DAY = "[1-9][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])";
 const TIME = "([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?(Z|[+-](0[0-9]|1[0-4]):[0-5][0-9])";
 
 /** A custom field's value as its type; a stored value of another type is missing. */
-export function customSql({ key, type }: CustomField, { zone }: Scope): { sql: Fragment; cast?: string } {
+export function customSql({ key, type }: CustomField, { zone }: RuleScope): { sql: Fragment; cast?: string } {
   const value = sql`(p.custom -> ${key}::text)`;
   const text = sql`(case when jsonb_typeof(${value}) = 'string' then ${value} #>> '{}' end)`;
   switch (CUSTOM_AS[type]) {

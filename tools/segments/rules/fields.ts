@@ -12,7 +12,7 @@ import { EMAIL_STATUSES, PLAYER_STATUSES } from "#tools/statuses/players.ts";
 import { CUSTOM_AS, customSql } from "./custom-fields.ts";
 import { eventAggregate } from "./event-fields.ts";
 import type { Field, FieldType } from "./field.ts";
-import type { Scope } from "./scope.ts";
+import type { RuleScope } from "./rule-scope.ts";
 import { lastMessage, SEND } from "./sends.ts";
 import { suppressed } from "./suppressed.ts";
 
@@ -79,7 +79,7 @@ export type Messages = Readonly<Record<string, string>>;
 
 /** The sources of the fields of one compilation. */
 export interface Sources {
-  scope: Scope;
+  scope: RuleScope;
   customs: CustomFields;
   tiers: readonly string[];
   /** In a journey: the channels of its messages, by their nodes. */

@@ -20,7 +20,7 @@ const not: Operator = {
   on: ["text", "number", "boolean", "timestamp", "date", "uuid", "list", "flag", "segment"],
   value:
     "{operator, value}: a condition of the same field; null, true or false for the opposite of `is`; a text or a number for that of `eq`",
-  meaning: "matches whatever the other operator does not",
+  meaning: "matches where the other operator does not",
   missing: true,
   sql(field, value, at) {
     const { operator, value: inner, ...others } = rowOf(value);

@@ -33,7 +33,7 @@ export function within(segmentId: string): Partial<Group> {
   return { conditions: [{ field: `segment.${segmentId}`, operator: "in_segment" }] };
 }
 
-/** Whether a segment is one of `ids`, or its rules refer to one by whatever way. Rules that cannot be read do not. */
+/** Whether a segment is one of `ids`, or its rules refer to one, also through others. Unreadable rules do not. */
 export async function standsOn(
   sql: Sql,
   property: string,

@@ -1,5 +1,5 @@
 import { type Fragment, raw, sql } from "#db/sql.ts";
-import type { Scope } from "./scope.ts";
+import type { RuleScope } from "./rule-scope.ts";
 
 /** The facts of a send `c` that a condition may ask for. */
 export const SEND: Record<string, Fragment> = {
@@ -12,14 +12,14 @@ export const SEND: Record<string, Fragment> = {
 };
 
 /** For each channel, the facts of a send `c` that are known beside its sending, as SQL. */
-const DONE: Readonly<Record<string, Partial<Record<string, (scope: Scope) => Fragment>>>> = {
+const DONE: Readonly<Record<string, Partial<Record<string, (scope: RuleScope) => Fragment>>>> = {
   email: { opened: () => SEND.opened!, clicked: () => SEND.clicked! },
   push: { clicked: () => SEND.clicked! },
   inbox: { opened: inInbox("read_at"), clicked: inInbox("clicked_at") },
 };
 
 /** A message of the inbox has the id of its send. */
-function inInbox(time: string): (scope: Scope) => Fragment {
+function inInbox(time: string): (scope: RuleScope) => Fragment {
   return ({ property }) => sql`exists (select 1 from inbox_messages i where i.property_id = ${property}
     and i.id = c.id and ${raw(`i.${time}`)} is not null)`;
 }
@@ -31,7 +31,7 @@ function inInbox(time: string): (scope: Scope) => Fragment {
 export function lastMessage(
   node: string,
   what: string,
-  { channel, scope }: { channel: string; scope: Scope },
+  { channel, scope }: { channel: string; scope: RuleScope },
 ): Fragment | null {
   const fact = what === "sent" ? SEND.sent : DONE[channel]?.[what]?.(scope);
   if (!fact) return null;

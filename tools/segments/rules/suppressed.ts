@@ -1,5 +1,5 @@
 import { type Fragment, join, raw, sql } from "#db/sql.ts";
-import type { Scope } from "./scope.ts";
+import type { RuleScope } from "./rule-scope.ts";
 
 const HASHES: Record<string, Fragment[]> = {
   email: [sql`p.email_hash`],
@@ -13,7 +13,7 @@ const HASHES: Record<string, Fragment[]> = {
  * Whether a suppression in force stops the channel for `players p`. Each key has its own `exists`, which can be hashed
  * or answered by its index: one with `or` cannot.
  */
-export function suppressed(channel: string, { property, now }: Scope): Fragment {
+export function suppressed(channel: string, { property, now }: RuleScope): Fragment {
   const channels = raw(channel === "all" ? "'all'" : `'all', '${channel}'`);
   const live = sql`s.property_id = ${property} and s.channel in (${channels}) and s.lifted_at is null
     and (s.expires_at is null or s.expires_at > ${now})`;

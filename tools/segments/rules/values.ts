@@ -3,17 +3,17 @@ import { isDay, isUuid } from "#db/text.ts";
 import { readTime } from "#db/time.ts";
 import { type Fault, invalid } from "#runtime/faults.ts";
 import type { Field } from "./field.ts";
-import type { Scope } from "./scope.ts";
+import type { RuleScope } from "./rule-scope.ts";
 
 /** The position of a condition: its property, and its path in the caller's rules. */
 export interface Position {
-  scope: Scope;
+  scope: RuleScope;
   path: string;
   /** The fault that names the condition's value, or a `part` of it. */
   wrong(message: string, part?: string): Fault;
 }
 
-export function positionAt(scope: Scope, path: string): Position {
+export function positionAt(scope: RuleScope, path: string): Position {
   return {
     scope,
     path,
@@ -47,7 +47,7 @@ export function list(field: Field, value: unknown, at: Position): Fragment {
   return cast(items, `${field.cast}[]`);
 }
 
-function fitted({ form }: Field, value: unknown, { home }: Scope, wrong: Wrong): unknown {
+function fitted({ form }: Field, value: unknown, { home }: RuleScope, wrong: Wrong): unknown {
   if (!form || typeof value !== "string") return value;
   const text = form.fit(value, home);
   if (text === null) throw wrong(`must be ${form.wants}`);

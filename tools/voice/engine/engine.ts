@@ -30,7 +30,7 @@ export interface CallState {
   said: number;
   /** Our last words. */
   words: readonly Said[];
-  /** The part of them that is said once more as soon as the person is silent. */
+  /** Those of these sentences that are repeated after the person's next silence. */
   owed: readonly Said[];
   /** How often they were cut short. */
   cuts: number;
@@ -69,8 +69,8 @@ const MOST_CUTS = 2;
 
 /**
  * The call's next step, from its place and the heard words: a pure function. This code says the sentences of the law,
- * whatever the script says: identification first, the way to stop second, a number before the end, nothing after a
- * stop, and no word to a machine but a whole message with a toll-free number. A sentence of the law over which the
+ * with every script: identification first, the way to stop second, and a number before the end. After a stop it says
+ * nothing. A machine gets a whole message with a toll-free number, or no word. A sentence of the law over which the
  * person spoke is said once more.
  */
 export function nextStep(call: CallScript, state: CallState, heard: Heard, isStop: IsStop): Step {

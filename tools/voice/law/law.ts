@@ -25,7 +25,7 @@ export async function voiceLaws({ sql, property }: Tenant): Promise<VoiceLaws> {
 
 /**
  * Seconds from the claim of a call to its end at the latest: it rings, and takes its longest time. `rings`: as long as
- * its vendor lets it ring, whatever the law says.
+ * its vendor lets it ring, also where the law asks for less.
  */
 export function longestCall({ least_ring_seconds, most_call_seconds }: VoiceLaws, rings = 0): number {
   return Math.max(least_ring_seconds, rings) + most_call_seconds;

@@ -20,9 +20,9 @@ const columns = {
   source_note: writable(z.string().trim().min(1).max(2000).describe("The law or the person behind the row")),
 };
 
-/** Amounts below which no call can be made. */
+/** The least amounts that a call needs. */
 const LEAST: Partial<Record<VoiceLawKind, number>> = { most_call_seconds: 30, least_ring_seconds: 1 };
-/** Amounts above which a vendor makes no call. */
+/** The greatest amounts for which a vendor makes calls. */
 const MOST: Partial<Record<VoiceLawKind, number>> = { least_ring_seconds: 120, ai_disclosure: 1 };
 
 export default table({

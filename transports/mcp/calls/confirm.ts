@@ -113,7 +113,7 @@ interface Asking {
   human: boolean;
 }
 
-/** Tries the call: one that has nothing to ask is done. Any other is shown, with the token that confirms it. */
+/** Tries the call. A call that asks nothing is done; any other is shown, with its confirming token. */
 async function show({ asked, given, human }: Asking, changed?: string): Promise<Answer> {
   const { service, operation, call, input } = asked;
   const isAlwaysAsked = isGrave(operation);
@@ -154,7 +154,7 @@ function asGiven(input: Record<string, unknown>, given: Record<string, unknown>)
   );
 }
 
-/** All that a person is told, whoever tells them: the client's form, or the agent. */
+/** All that a person is told, by the client's form or by the agent. */
 function linesOf({ operation, input }: AgentCall, sentences: string[], changed?: string): string[] {
   const { [operation.property ?? ""]: _, ...shownInput } = input;
   const given = oneLine(visible(JSON.stringify(shownInput)));

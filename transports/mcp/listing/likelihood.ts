@@ -106,5 +106,5 @@ function likeness(phrase: readonly string[], words: readonly string[], rarity: R
 
 /** A request with the whole name in it, among other words. */
 const WHOLE_NAME = 2;
-/** A request that is a tool's name, in whatever spelling. */
+/** A request that is a tool's name, in any spelling. */
 const NAMED = 1_000;

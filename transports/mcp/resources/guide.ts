@@ -81,7 +81,7 @@ const PARTS: readonly Part[] = [
       },
       {
         needs: ["consent_revoke"],
-        text: "`consent_revoke` at once when a person asks to stop, whatever the wording.",
+        text: "`consent_revoke` at once when a person asks to stop, in any words.",
       },
       {
         needs: ["compliance_check"],

@@ -15,7 +15,7 @@ export interface EventStream {
 
 /**
  * Opens the stream of one request, by the SDK's rules. Null with the SDK's refusal in `response`, if it refuses.
- * `onEnd` is called once, whichever side ends it.
+ * `onEnd` is called once, when either side ends it.
  */
 export async function openStream(options: {
   request: Request;

@@ -11,7 +11,7 @@ import { type MessageLink, mountMessageLink } from "./message-link.ts";
 const PRESSED = "pressed";
 
 /**
- * Mounts the page of unsubscribe links. GET changes nothing; POST acts at once, whatever its body is
+ * Mounts the page of unsubscribe links. GET changes nothing; POST acts at once, with any body
  * (RFC 8058: no redirect, no cookie).
  */
 export function mountUnsubscribe(mounting: Mounting): void {

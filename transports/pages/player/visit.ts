@@ -34,7 +34,7 @@ export interface Visit {
 }
 
 /**
- * The player of a token, while the page is open to them. Null for every other token, whatever is wrong with it. Throws
+ * The player of a token, while the page is open to them. Null for every other token: their faults look alike. Throws
  * `rate_limited`.
  */
 export async function visitBy(

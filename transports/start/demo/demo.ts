@@ -21,7 +21,8 @@ export interface Demo {
   campaignId: string | null;
   /** Null after it was shown. */
   apiKey: string | null;
-  admin: { email: string; password: string | null };
+  /** The password is null after it was shown. Null where the user has another email by now. */
+  admin: { id: string; email: string; password: string | null } | null;
   /** The pages of one player; null where no player has a message. */
   playerUrls: PlayerUrls | null;
 }
@@ -70,12 +71,15 @@ async function findDemo(
     select id, status from campaigns
     where property_id = ${property.id} and deleted_at is null order by created_at, id limit 1`,
   );
+  const [admin] = await service.db.asSystem(
+    (sql) => sql<{ id: string; email: string }[]>`select id, email from users where email = ${ADMIN}`,
+  );
   return {
     property,
     players: await countPlayers(service, property.id),
     campaignId: campaign?.status === "draft" ? campaign.id : null,
     apiKey: null,
-    admin: { email: ADMIN, password: null },
+    admin: admin ? { ...admin, password: null } : null,
     playerUrls: await playerUrls(service, property.id, runner(service, catalog, property.id)),
   };
 }
@@ -138,7 +142,7 @@ async function createDemo(service: Service, catalog: Catalog, idle: () => Promis
     players: await countPlayers(service, property.id),
     campaignId,
     apiKey: String(key.api_key),
-    admin: { email: ADMIN, password },
+    admin: { id: admin.id, email: ADMIN, password },
     playerUrls: await playerUrls(service, property.id, inProperty),
   };
 }

@@ -45,7 +45,7 @@ const testOf = (given: number[], test_percent: number) =>
     metric: "open",
   });
 
-test("an address has the variant that its hash names by the weights, in whatever order and company it comes", async () => {
+test("an address has the variant that its hash names by the weights, in any order and company", async () => {
   await fc.assert(
     fc.asyncProperty(weights, fc.integer({ min: 1, max: 100 }), async (given, percent) => {
       const ab = testOf(given, percent);

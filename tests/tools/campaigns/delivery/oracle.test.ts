@@ -103,7 +103,7 @@ async function deliver({ fates, shift, kills, repeatable, throttle_per_minute, c
 type Plan = typeof plan extends fc.Arbitrary<infer T> ? T : never;
 
 test(
-  "whatever becomes of messages, shifts and workers, nobody is left out or gets a second one",
+  "nobody is left out or gets a second message, after all fates of messages, shifts and workers",
   async () => {
     await fc.assert(
       fc.asyncProperty(plan, async (given) => {

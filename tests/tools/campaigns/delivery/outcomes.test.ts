@@ -113,7 +113,7 @@ describe("the outcome of messages", () => {
     expect(suppressed).toHaveLength(1);
   });
 
-  test("is recorded in whatever words and however long an id the vendor has for it", async () => {
+  test("is recorded in all words of the vendor, and with an id of any length", async () => {
     const words = `\0${"x".repeat(499)}😀`;
     const ids = [`\0${"i".repeat(10_000)}`, "half 😀".slice(0, -1)];
     const server = setupServer(
@@ -171,7 +171,7 @@ describe("the outcome of messages", () => {
     const id = await scenario.planned(6);
     const silence = Promise.withResolvers<void>();
     const { sender } = vendor({
-      // All in one batch, in whatever order.
+      // All in one batch, in any order.
       concurrency: 18,
       answer: async (message) => {
         if (message.to === "p3@example.com") await silence.promise;
@@ -402,7 +402,7 @@ describe("errors in a row", () => {
     expect(await scenario.tally(id)).toEqual({ failed: 8 });
   });
 
-  test("are ended by a message that is sent, in whichever job", async () => {
+  test("are ended by a message that is sent, in any job", async () => {
     const id = await scenario.planned(90, { max_send_errors: 20 });
     let tried = 0;
     const { sender } = vendor({

@@ -104,7 +104,7 @@ describe("quiet hours", () => {
     expect(await scenario.get(id)).toMatchObject({ status: "sending" });
     expect(await scenario.stats(id)).toMatchObject({ audience: 2, sent: 1, pending: 1, deferred: 1 });
 
-    // At night nothing is claimed, whatever the row says.
+    // At night nothing is claimed, also where the row is due.
     await timePasses(id);
     await scenario.work({ open: () => sender });
     expect(to(given)).toEqual(["awake"]);
@@ -488,7 +488,7 @@ describe("a campaign by the players' clocks", () => {
     await openByDay();
     await dueNow();
     await scenario.work();
-    // Not due by the database's clock, whatever the queue says.
+    // Not due by the database's clock, also where the queue says so.
     expect(await scenario.get(id)).toMatchObject({ status: "scheduled" });
     await scenario.query(
       (sql) => sql`update campaigns set fires_at = now() where property_id = ${scenario.id} and id = ${id}`,

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-/** So many that the share of those who are held out is near the percentage. */
+/** Enough players to bring the held-out share near the percentage. */
 const PEOPLE = 300;
 
 async function crowded(): Promise<Scenario> {

@@ -117,7 +117,7 @@ test("a player who says stop between the asking and the sending gets none", asyn
   expect((await row(send_id)).status).toMatch(/cancelled|skipped/);
 });
 
-test("a test is sent at most once, whatever becomes of the process, and its trouble is told", async () => {
+test("a test is sent at most once, also by a process that is killed, and its trouble is reported", async () => {
   const id = await scenario.campaign();
   const { send_id } = await send(id, { to: staff });
   const dying = vendor({

@@ -130,7 +130,7 @@ describe("a test on its way", () => {
     expect(given.map(({ subject }) => subject)).toEqual(Array(MANY - tried).fill("Offer B, corrected"));
   });
 
-  test("lets nobody who waits be claimed before there is a winner, whatever their rows and the clock say", async () => {
+  test("lets nobody who waits be claimed before there is a winner, also with due rows and a late clock", async () => {
     const id = await scenario.planned(60);
     await scenario.work();
     const before = await scenario.sends(id);

@@ -82,7 +82,7 @@ async function newVariantScenario(service: TestService) {
       );
       await dueNow();
     },
-    /** So many of a variant's recipients opened their message, a person or as `column` says. */
+    /** Has this number of a variant's recipients open their message: by a person, or as `column` says. */
     engage: (id: string, variant: string, count: number, column = "first_human_open_at") =>
       scenario.query(
         (sql) => sql`

@@ -56,7 +56,7 @@ export class Bars {
     numbers: new Set<string>(),
     addresses: new Set<string>(),
     people: new Set<string>(),
-    /** Other addresses of the excluded. They bar whoever has them, and say nothing about who that is. */
+    /** Other addresses of the excluded. They bar each player who has one, and identify nobody. */
     shared: new Set<string>(),
   };
   /** Exclusions with an end, until it has passed. The records that they have reached stay excluded. */

@@ -107,7 +107,7 @@ test("rows can be given as JSON, with custom fields and tags of their own types"
   ]);
 });
 
-test("a text that is given as JSON stays what it is, whatever a spreadsheet would make of it", async () => {
+test("a text that is given as JSON stays what it is, also where a spreadsheet would change it", async () => {
   const names = ["'=x", "=1+1", "'it", 'a "b",\r\nc', "-5"];
   const { job } = await imports.run({
     rows: names.map((first_name, index) => ({ player_id: `t${index}`, first_name })),

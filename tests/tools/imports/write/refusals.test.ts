@@ -126,7 +126,7 @@ test("a no is recorded of players whom the import leaves alone, and of nobody wh
   expect(await actions("M1")).toEqual(["granted", "denied"]);
 });
 
-test("rows that contradict each other in one file leave the refusal, whichever is first", async () => {
+test("rows that contradict each other in one file leave the refusal, in either order", async () => {
   const rows = [
     ...["R1,r1@example.com,yes", "R1,,no", "R2,r2@example.com,no", "R2,r2@example.com,yes"],
     ...["R3,r3@example.com,yes", ",r3@example.com,no", "R4,r4@example.com,yes"],

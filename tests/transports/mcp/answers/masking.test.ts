@@ -72,7 +72,7 @@ test("the setting is part of the key's metadata, and off unless it is given", as
   expect(settings).toEqual({ test: false, agent: true });
 });
 
-test("cells of files are masked whatever their columns are called, in errors and in looks into a file", async () => {
+test("cells of files are masked under all names of columns, in errors and in looks into a file", async () => {
   const written = {
     player_id: "DE1",
     Vorname: "Zelda",

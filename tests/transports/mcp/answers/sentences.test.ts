@@ -81,14 +81,14 @@ test("figures of calls say who answered, and nothing of opens and clicks", async
   expect(said({ cost })).toContain("Cost so far: 0.3 USD for 3 minutes, without 1 whose price is not known.");
 });
 
-test("a file of one row is told in the singular", () => {
+test("a file of one row is described in the singular", () => {
   const said = (text: string) =>
     sentenceOf(CATALOG.operations.get("export_players")!, { format: "csv", text, has_more: false });
   expect(said("player_id\nS1\n")).toContain("the row is here.");
   expect(said("player_id\nS1\nS2\n")).toContain("all 2 rows are here.");
 });
 
-test("a filter outside of filters is told its place", async () => {
+test("a refusal of a filter outside of filters names its place", async () => {
   const { texts } = await ask("list_players", { "tier.eq": "Gold" });
   expect(texts[0]).toContain('A filter stands in filters: {"tier.eq": …}.');
 });

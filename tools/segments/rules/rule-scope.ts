@@ -1,7 +1,7 @@
 import { cast, type Fragment, sql } from "#db/sql.ts";
 
 /** The property that the rules are for, and its calendar, as SQL. */
-export interface Scope {
+export interface RuleScope {
   /** The property's country, in which phone numbers are dialed. */
   home: string;
   property: Fragment;
@@ -14,10 +14,10 @@ export interface Scope {
 }
 
 /** `at`: the ISO time for which the rules are judged. Default: the transaction's time. */
-export function scopeOf(
+export function ruleScopeOf(
   propertyId: string,
   { home = "US", at }: { home?: string | undefined; at?: string | undefined } = {},
-): Scope {
+): RuleScope {
   const property = cast(propertyId, "uuid");
   const now = at === undefined ? sql`now()` : cast(at, "timestamptz");
   return {

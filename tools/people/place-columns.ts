@@ -1,0 +1,30 @@
+import { z } from "zod";
+import { invalid } from "#runtime/faults.ts";
+import { writable } from "#runtime/operation/columns.ts";
+import type { NextOf } from "#runtime/operation/table.ts";
+import { COUNTRY_FORM, STATE_FORM } from "./places.ts";
+
+/** The columns of a rule's or a law's place. */
+export const placeColumns = {
+  country: writable(
+    z
+      .string()
+      .regex(/^[A-Z]{2}$/, "must be an ISO 3166 code, such as US")
+      .nullish()
+      .describe("ISO 3166. Default: everywhere"),
+    { form: COUNTRY_FORM },
+  ),
+  state: writable(
+    z
+      .string()
+      .regex(/^[A-Z0-9]{1,3}$/, "must be a state's code, such as FL")
+      .nullish()
+      .describe("Such as FL; only with country"),
+    { form: STATE_FORM },
+  ),
+};
+
+/** A state needs its country. */
+export function checkPlace({ country, state }: NextOf<typeof placeColumns>): void {
+  if (state && !country) throw invalid("country", "must be given with a state");
+}
