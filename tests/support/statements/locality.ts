@@ -34,15 +34,15 @@ function testedIn(query: Query, facts: SchemaFacts): string[] {
   const names = rangesIn([fields.fromClause, fields.usingClause, { RangeVar: fields.relation }]).map(
     (range) => String(fieldsOf(range.alias).aliasname ?? range.relname),
   );
-  const subqueries = [...nodesIn([fields.targetList, fields.whereClause])].filter(
+  const subqueries = nodesIn([fields.targetList, fields.whereClause]).filter(
     ({ type }) => type === "SubLink",
   );
   return subqueries.flatMap(({ fields: { subselect } }) => {
-    const isCorrelated = [...nodesIn(subselect)].some(
+    const isCorrelated = nodesIn(subselect).some(
       ({ type, fields: column }) => type === "ColumnRef" && names.includes(namesIn(column.fields)[0]!),
     );
     if (!isCorrelated) return [];
-    const inner = [...queriesIn(subselect, ctes)].flatMap((one) => sourcesOf(one, facts));
+    const inner = queriesIn(subselect, ctes).flatMap((one) => sourcesOf(one, facts));
     const isTenants = (table: string) => facts.tenant.has(table);
     if (own.some(isTenants)) return inner.filter(isLocal);
     return inner.some(isTenants) ? own.filter(isLocal) : [];
@@ -50,14 +50,14 @@ function testedIn(query: Query, facts: SchemaFacts): string[] {
 }
 
 function functionsOf({ fields }: Query): string[] {
-  return [...nodesIn(fields)]
+  return nodesIn(fields)
     .filter(({ type }) => type === "FuncCall")
     .map(({ fields: { funcname } }) => namesIn(funcname).at(-1)!);
 }
 
 /** The tables of a from clause, not of the queries inside it. */
 function rangesIn(clauses: readonly unknown[]) {
-  return [...nodesIn(clauses, ({ type }) => type !== "RangeSubselect" && type !== "SubLink")]
+  return nodesIn(clauses, ({ type }) => type !== "RangeSubselect" && type !== "SubLink")
     .filter(({ type }) => type === "RangeVar")
     .map(({ fields }) => fields);
 }

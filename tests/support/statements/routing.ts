@@ -88,7 +88,7 @@ function tablesOf(expression: unknown, tables: ReadonlyMap<string, string>): str
 
 /** A parameter, a constant, or what is made of them: known before the statement is planned. */
 function isGiven(expression: unknown, facts: SchemaFacts): boolean {
-  return [...nodesIn(expression)].every(
+  return nodesIn(expression).every(
     ({ type, fields }) => type !== "SubLink" && !isColumn(type, fields, facts),
   );
 }

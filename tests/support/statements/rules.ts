@@ -38,7 +38,7 @@ export interface Breach {
 
 /** Where a parsed statement breaks the rules. */
 export function breachesOf(statement: unknown, facts: SchemaFacts): Breach[] {
-  const queries = [...queriesIn(statement)];
+  const queries = queriesIn(statement);
   const writes = queries.filter(({ fields }) => isSpread(targetOf(fields), facts));
   return [
     ...writes.flatMap((write) => [
@@ -87,7 +87,9 @@ function ofParameters({ fields }: Query, statement: unknown): Breach[] {
 }
 
 function parametersIn(value: unknown): Fields[] {
-  return [...nodesIn(value)].filter(({ type }) => type === "ParamRef").map(({ fields }) => fields);
+  return nodesIn(value)
+    .filter(({ type }) => type === "ParamRef")
+    .map(({ fields }) => fields);
 }
 
 function ofInsert({ type, fields }: Query, facts: SchemaFacts): Breach[] {
@@ -108,8 +110,8 @@ function ofChange({ type, fields }: Query, facts: SchemaFacts): Breach[] {
   if (type !== "UpdateStmt" && type !== "DeleteStmt") return [];
   const written = [fields.targetList, fields.whereClause];
   const refused = [
-    ...[...nodesIn(written)].filter((found) => volatilityOf(found, facts) === "volatile"),
-    ...[...nodesIn(written)]
+    ...nodesIn(written).filter((found) => volatilityOf(found, facts) === "volatile"),
+    ...nodesIn(written)
       .filter((found) => found.type === "CaseExpr" || found.type === "CoalesceExpr")
       .flatMap((choice) => mutableIn(choice.fields, facts)),
     ...mutableIn(written, facts).filter((found) => hasColumn(found.fields, facts)),
@@ -123,9 +125,8 @@ function ofReturning({ fields }: Query, facts: SchemaFacts): Breach[] {
 }
 
 function ofMoment({ type, fields }: Query, facts: SchemaFacts): Breach[] {
-  if (type !== "SelectStmt" || ![...nodesIn(fields.fromClause)].some((found) => isTenant(found, facts)))
-    return [];
-  const compared = [...nodesIn([fields.targetList, fields.whereClause])].filter(
+  if (type !== "SelectStmt" || !nodesIn(fields.fromClause).some((found) => isTenant(found, facts))) return [];
+  const compared = nodesIn([fields.targetList, fields.whereClause]).filter(
     ({ type: node, fields: { name, lexpr, rexpr } }) =>
       node === "A_Expr" && namesIn(name).join() === "=" && [lexpr, rexpr].some(isNow),
   );
@@ -141,17 +142,17 @@ function isNow(value: unknown): boolean {
 }
 
 function ofRecords(statement: unknown): Breach[] {
-  return [...nodesIn(statement)]
+  return nodesIn(statement)
     .filter(({ type, fields }) => type === "FuncCall" && /^jsonb?_to_record$/.test(lastNameOf(fields)))
     .map(({ fields }) => ({ rule: "H", by: `${lastNameOf(fields)}()` }));
 }
 
 /** In a write and its own CTEs: the coordinator computes what is constant in them, and Citus misreads such a case. */
 function ofChoices(statement: unknown, facts: SchemaFacts): Breach[] {
-  return [...nodesIn(statement)]
+  return nodesIn(statement)
     .filter(({ type, fields }) => /^(Update|Delete)Stmt$/.test(type) || valuesOf(fields))
     .filter(({ fields }) => facts.tenant.has(targetOf(fields)))
-    .flatMap(({ fields }) => [...nodesIn(fields)])
+    .flatMap(({ fields }) => nodesIn(fields))
     .filter(({ type, fields }) => type === "CaseExpr" && fields.arg !== undefined)
     .map(() => ({ rule: "K", by: "case" }));
 }
@@ -161,9 +162,9 @@ function lastNameOf({ funcname }: Fields): string {
 }
 
 function mutableIn(value: unknown, facts: SchemaFacts): Found[] {
-  return [...nodesIn(value)].filter((found) => isMutable(found, facts));
+  return nodesIn(value).filter((found) => isMutable(found, facts));
 }
 
 function isIn(type: string, value: unknown): boolean {
-  return [...nodesIn(value)].some((found) => found.type === type);
+  return nodesIn(value).some((found) => found.type === type);
 }

@@ -23,39 +23,47 @@ const BARE: Readonly<Record<string, string>> = {
 const QUERIES = new Set(["SelectStmt", "InsertStmt", "UpdateStmt", "DeleteStmt"]);
 
 /** All nodes below, from the outside in. A node that `enter` refuses is found, and nothing inside it. */
-export function* nodesIn(value: unknown, enter: (found: Found) => boolean = () => true): Generator<Found> {
+export function nodesIn(value: unknown, enter: (found: Found) => boolean = () => true): Found[] {
+  const all: Found[] = [];
+  collect(value, enter, all);
+  return all;
+}
+
+/** Into one list. A generator passes each node up through all that are around it, which took most of the judge's time. */
+function collect(value: unknown, enter: (found: Found) => boolean, all: Found[]): void {
   if (Array.isArray(value)) {
-    for (const one of value) yield* nodesIn(one, enter);
+    for (const one of value) collect(one, enter, all);
     return;
   }
   for (const [name, inside] of Object.entries(fieldsOf(value))) {
     const type = typeOf(name, inside);
     if (type === null) {
-      yield* nodesIn(inside, enter);
+      collect(inside, enter, all);
       continue;
     }
     const found = { type, fields: fieldsOf(inside) };
-    yield found;
-    if (enter(found)) yield* nodesIn(inside, enter);
+    all.push(found);
+    if (enter(found)) collect(inside, enter, all);
   }
 }
 
 /** Every query of a statement, the inner ones included. */
-export function* queriesIn(value: unknown, ctes: ReadonlySet<string> = new Set()): Generator<Query> {
-  for (const { type, fields } of nodesIn(value, (found) => !QUERIES.has(found.type))) {
-    if (!QUERIES.has(type)) continue;
+export function queriesIn(value: unknown, ctes: ReadonlySet<string> = new Set()): Query[] {
+  const outermost = nodesIn(value, (found) => !QUERIES.has(found.type));
+  return outermost.flatMap(({ type, fields }) => {
+    if (!QUERIES.has(type)) return [];
     const { withClause, ...rest } = fields;
     const { ctes: parts = [], recursive } = fieldsOf(withClause);
+    const inParts: Query[] = [];
     let known = new Set(ctes);
     for (const part of listOf(parts)) {
       const { ctename, ctequery } = fieldsOf(fieldsOf(part).CommonTableExpr);
       const after = new Set(known).add(String(ctename));
-      yield* queriesIn(ctequery, recursive ? after : known);
+      inParts.push(...queriesIn(ctequery, recursive ? after : known));
       known = after;
     }
-    yield { type, fields: rest, ctes: known };
-    yield* queriesIn(rest, known);
-  }
+    return [...inParts, { type, fields: rest, ctes: known }, ...queriesIn(rest, known)];
+  });
 }
 
 export function fieldsOf(value: unknown): Fields {

@@ -58,7 +58,7 @@ function ofCast({ arg, typeName }: Fields, facts: SchemaFacts): Volatility {
 }
 
 function isInterval(value: unknown, facts: SchemaFacts): boolean {
-  return [...nodesIn(value)].some(({ type, fields }) => {
+  return nodesIn(value).some(({ type, fields }) => {
     if (type === "TypeCast" || type === "FuncCall") return isMadeBy({ type, fields });
     if (type === "A_Expr") return namesIn(fields.name).join() === "-" && isTime(fields.rexpr, facts);
     return type === "ColumnRef" && isColumnOf(fields, "interval", facts);
@@ -67,7 +67,7 @@ function isInterval(value: unknown, facts: SchemaFacts): boolean {
 
 /** An interval by its cast or its function. */
 function isMade(value: unknown): boolean {
-  return [...nodesIn(value)].some(isMadeBy);
+  return nodesIn(value).some(isMadeBy);
 }
 
 function isMadeBy({ type, fields }: Found): boolean {
@@ -82,7 +82,7 @@ function isOwnColumn(value: unknown, facts: SchemaFacts): boolean {
 /** `at time zone` makes a time without a zone of a time with one, and the other way round. */
 function isTime(value: unknown, facts: SchemaFacts): boolean {
   const isOpen = ({ type, fields }: Found) => type !== "FuncCall" || !isAtZone(fields);
-  return [...nodesIn(value, isOpen)].some(({ type, fields }) => {
+  return nodesIn(value, isOpen).some(({ type, fields }) => {
     if (type === "FuncCall" && isAtZone(fields)) return !isTime(listOf(fields.args)[1], facts);
     if (type === "SQLValueFunction") return true;
     if (type === "TypeCast") return TIMES.includes(namesIn(fieldsOf(fields.typeName).names).at(-1)!);
@@ -96,7 +96,7 @@ function isColumnOf({ fields }: Fields, type: string, facts: SchemaFacts): boole
 }
 
 function columnsIn(value: unknown): string[] {
-  return [...nodesIn(value)]
+  return nodesIn(value)
     .filter(({ type }) => type === "ColumnRef")
     .map(({ fields }) => namesIn(fields.fields).at(-1)!);
 }

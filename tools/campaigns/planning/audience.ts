@@ -166,7 +166,7 @@ export function judgedPeople(
   const gated = sql`
     select p.id, ${address} as address, ${hash} as hash, p.zones, p.region${kept}${cause},
       ${gateReasons({ property, channel, at })} as reasons
-    from (${page}) p`;
+    from (${page}) p offset 0`;
   // The review of a text may release its player before the claim, which asks the gate again.
   const inReview = options.plan ? sql`when reasons = '{needs_review}' then '{}'` : raw("");
   // Lists know addresses by their hash, so a player without a hash cannot be checked.

@@ -114,7 +114,7 @@ function suggestionFor(
   }
   const general = SUGGESTIONS[code as FaultCode] ?? "";
   if (tool && code === "invalid" && details.some(({ message }) => message.startsWith("unknown field"))) {
-    const known = Object.keys(tool.text.inputSchema.properties);
+    const known = Object.keys(tool.inputSchema.properties);
     return `${general}${known.includes("filters") ? filterHint(details) : ""} Known fields: ${known.join(", ")}.`;
   }
   return general;

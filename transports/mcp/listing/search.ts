@@ -58,9 +58,9 @@ const FIELDS: Record<keyof typeof WEIGHTS, (tool: OfferedTool) => string> = {
   // Other tools in a description say nothing about this tool.
   description: ({ operation }) => operation.description.replace(TOOL_NAME, ""),
   toolset: ({ toolset }) => toolset,
-  fields: ({ text }) => Object.keys(text.inputSchema.properties).join(" "),
-  fieldDescriptions: ({ text }) =>
-    Object.values(text.inputSchema.properties)
+  fields: ({ inputSchema }) => Object.keys(inputSchema.properties).join(" "),
+  fieldDescriptions: ({ inputSchema }) =>
+    Object.values(inputSchema.properties)
       .map(({ description }) => description ?? "")
       .join(" "),
 };

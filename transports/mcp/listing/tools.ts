@@ -28,6 +28,7 @@ export interface OfferedTool {
   operation: Operation;
   /** The tool's domain. */
   toolset: string;
+  inputSchema: ObjectSchema;
   text: ToolText;
   /** Tools that the descriptions of its fields name, by field: they give the field's value. */
   sources: ReadonlyMap<string, readonly string[]>;
@@ -42,23 +43,34 @@ const HINTS: Record<Effect, Hints> = {
   contact: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
 };
 
-/** Describes an operation as a tool. */
+/** Describes an operation as a tool. The first ask makes each schema: all of them together take a quarter of a second. */
 export function offeredTool(operation: Operation, toolset: string): OfferedTool {
   const { name, title, description } = operation;
-  const inputSchema = inputSchemaOf(operation);
-  return {
+  let inputSchema: ObjectSchema | undefined;
+  let text: ToolText | undefined;
+  const tool: OfferedTool = {
     operation,
     toolset,
-    sources: sourcesOf(inputSchema),
-    text: {
-      name,
-      title,
-      description,
-      inputSchema,
-      outputSchema: outputSchemaOf(operation),
-      annotations: { title, ...HINTS[operation.effect] },
+    get inputSchema() {
+      inputSchema ??= inputSchemaOf(operation);
+      return inputSchema;
+    },
+    get sources() {
+      return sourcesOf(tool.inputSchema);
+    },
+    get text() {
+      text ??= {
+        name,
+        title,
+        description,
+        inputSchema: tool.inputSchema,
+        outputSchema: outputSchemaOf(operation),
+        annotations: { title, ...HINTS[operation.effect] },
+      };
+      return text;
     },
   };
+  return tool;
 }
 
 /** Matches the form of a tool's name in a text. */

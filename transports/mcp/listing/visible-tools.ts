@@ -45,7 +45,7 @@ const MOST_SURFACES = 256;
 /** A tool out of reach is named where it is among this many of the best. */
 const NAMED_WITHHELD = 3;
 
-/** The surfaces of a catalog. The first request describes every tool once, and each surface is built once. */
+/** The surfaces of a catalog. Each tool is described once, and each surface is built once. */
 export function surfaces(catalog: Catalog): Surfaces {
   let tools: OfferedTool[] | undefined;
   let ranking: Ranking | undefined;
