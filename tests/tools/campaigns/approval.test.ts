@@ -908,6 +908,15 @@ describe("an agent that tries everything", () => {
     expect((await scenario.get(id)).approved.count).toBe(4);
   });
 
+  test("is not asked about a player, named by a number, who would get the message anyhow", async () => {
+    const { id } = await approved();
+    const player = await scenario.player({ player_id: "N-1", email: "n1@example.com", tier: "Gold" });
+    const event = { player_id: "N-1", name: "visit" };
+    const { data } = await agent("create_player_event", event);
+    expect(data).toMatchObject({ player_id: player, name: "visit" });
+    expect((await scenario.get(id)).approved.count).toBe(4);
+  });
+
   test("is asked again where a list has other players since the question, and as many", async () => {
     const { id, gold, vips } = await approved();
     await scenario.call("unschedule_campaign", { campaignId: id, propertyId: scenario.id });
