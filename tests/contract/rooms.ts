@@ -49,7 +49,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "tools/properties": ["agent-confirmation.ts"],
   "tools/push": ["push-page.ts"],
   "tools/push-subscriptions": ["keys.ts", "subscription.ts"],
-  "tools/segments": ["refresh-segment.job.ts", "segment-members.table.ts"],
+  "tools/segments": ["refresh-segment.job.ts", "segment-members.table.ts", "unknown-values.ts"],
   "tools/segments/rules": ["compile.ts", "references.ts"],
   "tools/shares": ["devices.ts", "links.ts"],
   "tools/templates": ["channels.ts"],

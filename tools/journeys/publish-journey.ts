@@ -3,6 +3,7 @@ import { UNBOUNDED } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { update } from "#runtime/operation/rows.ts";
 import { listFacts } from "#tools/approvals/approval.ts";
+import { askAboutLists } from "#tools/approvals/lists.ts";
 import { lockPause, refusePaused } from "#tools/campaigns/campaign/property-pause.ts";
 import { stepSoon } from "#tools/enrollments/jobs.ts";
 import { Problem } from "./definition/structure.ts";
@@ -14,7 +15,7 @@ import { messageParts } from "./publishing/messages.ts";
 import { countInside, ON_PUBLISH, sampleInside } from "./publishing/people-inside.ts";
 import { draftProblems, unpublishable } from "./publishing/problems.ts";
 import { publishDraft } from "./publishing/publish.ts";
-import { publishingWords, warningWords } from "./publishing/words.ts";
+import { actionWords, listsOf, publishingWords, warningWords } from "./publishing/words.ts";
 
 const Inside = z.object({
   finish: z.int().describe("Stay in the version that they entered"),
@@ -84,12 +85,14 @@ export default tool({
           ...{ inside, onPublish, backfill },
           shown: await messageParts(context, journey, journey.draft_definition.nodes),
         }),
+        ...(await actionWords(context, journey.draft_definition)),
         ...warningWords(warnings),
         ...(await entrantWords(context, journey)),
       ],
       facts: async () => ({ ...facts, ...(await listFacts(context, segments)) }),
       reach: UNBOUNDED,
     });
+    await askAboutLists(context, listsOf(journey.draft_definition));
     const version = await publishDraft(context, journey, { onPublish, backfill });
     const status = journey.status === "paused" ? "paused" : "active";
     const values = { status, current_version: version, published_at: "now" };

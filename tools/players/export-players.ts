@@ -3,6 +3,7 @@ import { file } from "#runtime/operation/operation.ts";
 import { customFields } from "#tools/custom-fields/values.ts";
 import { Condition } from "#tools/segments/rules/compile.ts";
 import { audienceMatching } from "#tools/segments/rules/references.ts";
+import { unknownValues } from "#tools/segments/unknown-values.ts";
 import { playersCsv } from "./csv.ts";
 
 const MOST = 50_000;
@@ -24,10 +25,8 @@ export default file({
     order: z.string().optional().describe("Such as adt.desc"),
   },
   faults: ["invalid", "not_found"],
-  async handler(
-    { sql, property, call, audit, now },
-    { segment_id, conditions = [], logic, limit, ...layout },
-  ) {
+  async handler(context, { segment_id, conditions = [], logic, limit, ...layout }) {
+    const { sql, property, call, audit, now, warn } = context;
     // Without groups the conditions are at the top, so that an error names the caller's own path.
     const rules = segment_id
       ? {
@@ -35,6 +34,7 @@ export default file({
           groups: conditions.length > 0 ? [{ logic, conditions }] : [],
         }
       : { logic, conditions, groups: [] };
+    if (warn) for (const why of await unknownValues(context, { conditions })) warn(why);
     const all = rules.conditions.length + rules.groups.length === 0;
     const audience = all ? sql`p.deleted_at is null` : await audienceMatching(sql, property.id, rules);
     // The conditions may contain an address, which the log must not keep.

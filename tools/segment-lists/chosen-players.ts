@@ -5,6 +5,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { Condition } from "#tools/segments/rules/compile.ts";
 import { audienceMatching } from "#tools/segments/rules/references.ts";
 import { followsRules } from "#tools/segments/segment-members.table.ts";
+import { unknownValues } from "#tools/segments/unknown-values.ts";
 
 const MOST_PLAYERS = 10_000;
 const MOST_NAMED = 5;
@@ -77,6 +78,7 @@ async function matchingPlayers(
   logic: "and" | "or",
 ): Promise<string[]> {
   const { property } = context;
+  for (const why of await unknownValues(context, { conditions })) context.warn?.(why);
   const audience = await audienceMatching(context.sql, property.id, { logic, conditions });
   const found = await context.sql<{ id: string }[]>`${adHoc(sql`
     select p.id from players p where p.property_id = ${property.id}::uuid and ${audience}

@@ -5,7 +5,7 @@ import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { Condition, Group } from "./rules/compile.ts";
 import { audienceMatching, audienceOf } from "./rules/references.ts";
-import { whyNobody } from "./why-nobody.ts";
+import { unknownValues } from "./unknown-values.ts";
 
 const Sample = z.object({
   id: z.uuid(),
@@ -39,7 +39,7 @@ export default tool({
   output: z.object({
     count: z.int(),
     sample: z.array(Sample).describe("Ten at the most, newest first"),
-    warnings: z.array(z.string()).describe("Of rules that match nobody: their values without a player"),
+    warnings: z.array(z.string()).describe("Values of the rules that no player has"),
     sql_ms: z.number().describe("The database's time in milliseconds"),
   }),
   faults: ["invalid", "not_found"],
@@ -53,7 +53,7 @@ export default tool({
       : await audienceMatching(sql, property.id, { logic, conditions: conditions ?? [], groups });
     const found = await preview(sql, property.id, audience);
     const rules = segmentId ? await rulesOf(context, segmentId) : { conditions: conditions ?? [], groups };
-    return { ...found, warnings: found.count === 0 ? await whyNobody(context, rules) : [] };
+    return { ...found, warnings: await unknownValues(context, rules) };
   },
 });
 

@@ -8,7 +8,7 @@ import { refuseUsed, refuseUsedInJourney } from "#tools/uses/refuse-used.ts";
 import refreshSegment, { forgetMembers } from "./refresh-segment.job.ts";
 import { Condition, Group } from "./rules/compile.ts";
 import { audienceOf } from "./rules/references.ts";
-import { whyNobody } from "./why-nobody.ts";
+import { unknownValues } from "./unknown-values.ts";
 
 const MOST_EXCLUDED = 50;
 
@@ -108,7 +108,7 @@ async function afterWrite(
     throw asWritten(error, row.id);
   });
   // The count comes later.
-  if (row.type === "dynamic") for (const why of await whyNobody(context, row)) context.warn?.(why);
+  if (row.type === "dynamic") for (const why of await unknownValues(context, row)) context.warn?.(why);
   enqueue(refreshSegment, { segmentId: row.id }, { dedupe: row.id });
 }
 

@@ -216,6 +216,52 @@ describe("a confirmation", () => {
     expect(data.message).not.toContain("It has conditions");
   });
 
+  test.each([
+    ['{% if tier == "Iron" %}<p>Bring $500, {{ first_name }}.</p>{% endif %}', '"Bring $500, ….", "Iron"'],
+    ["{% unless tier %}a{% elsif tier == 'Iron' %}<b>Bring</b> it all{% endunless %}", '"Bring it all"'],
+    [
+      '{% case tier %}{% when "Iron" %}{% for one in player.tags %}Bring it all{% endfor %}{% endcase %}',
+      '"Bring it all"',
+    ],
+    [
+      '{% if tier == "Iron" %}<a href="https://evil.example/x">Pay</a>{% endif %}',
+      '"Pay (https://evil.example/x)"',
+    ],
+    [
+      '<a href="{% if tier == "Iron" %}https://evil.example{% else %}https://play.example{% endif %}">Go</a>',
+      '"https://evil.example"',
+    ],
+    [
+      '{% if tier == "Iron" %}<img src="https://evil.example/x.png">{% endif %}',
+      '"https://evil.example/x.png"',
+    ],
+    ['{% if tier == "Iron" %}{% raw %}Bring {{ it }}{% endraw %}{% endif %}', '"…Bring {{ it }}"'],
+    ["{% if tier == 'Iron' %}q{% endif %}{% if tier == 'Iron' %}z{% endif %}", '"q", "z", "Iron"'],
+    [
+      "{% if tier == 'Iron' %}{% # endif %}{% comment %}{% endif %}{% endcomment %}Bring all{% endif %}",
+      '"Bring all',
+    ],
+    [
+      "{% comment %}{% endif %}{% endcomment %}{% if tier == 'Iron' %}Bring it all{% endif %}",
+      '"Bring it all"',
+    ],
+    ["{% capture words %}Bring it all{% endcapture %}{{ tier | replace: 'Iron', words }}", '"Bring it all"'],
+  ])("shows the words that a condition keeps for others: %s", async (block, words) => {
+    const { id } = await approved();
+    const { data } = await agent("update_campaign", { id, body_html: `<p>Don't wait.</p>${block}` });
+    const [said] = /Words in its tags, which other players or another day may show: .*/.exec(
+      String(data.message),
+    )!;
+    expect(said).toContain(words);
+  });
+
+  test("shows a condition's words of a text, and none that the shown message has", async () => {
+    const { id } = await approved();
+    const body_text = "{% if tier == 'Iron' %}Bring <all> of it{% else %}Lunch is on us{% endif %}";
+    const { data } = await agent("update_campaign", { id, template_id: null, subject: "Hi", body_text });
+    expect(data.message).toContain('another day may show: "Bring <all> of it", "Iron".');
+  });
+
   test("says that captured words may be shown to others", async () => {
     const { id } = await approved();
     const body_html =
@@ -905,6 +951,15 @@ describe("an agent that tries everything", () => {
     expect(data.message).not.toContain("Weekend");
     const done = await agent("update_player", { ...change, confirm_token: data.confirm_token });
     expect(done.data).toMatchObject({ tier: "Gold" });
+    expect((await scenario.get(id)).approved.count).toBe(4);
+  });
+
+  test("is not asked about a player, named by a number, who would get the message anyhow", async () => {
+    const { id } = await approved();
+    const player = await scenario.player({ player_id: "N-1", email: "n1@example.com", tier: "Gold" });
+    const event = { player_id: "N-1", name: "visit" };
+    const { data } = await agent("create_player_event", event);
+    expect(data).toMatchObject({ player_id: player, name: "visit" });
     expect((await scenario.get(id)).approved.count).toBe(4);
   });
 

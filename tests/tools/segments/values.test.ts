@@ -70,6 +70,40 @@ test("values that no player has are named with those that there are", async () =
   expect(again.warnings).toHaveLength(1);
 });
 
+test("a value that no player has is named beside others, and where a rule leaves it out", async () => {
+  const { count, warnings } = await preview(
+    where("tier", "in", ["Gold", "platinum"]),
+    where("state", "neq", "Ohio"),
+    where("tags", "has_none", ["slotz"]),
+  );
+  expect([count, warnings]).toEqual([
+    1,
+    [
+      'tier: nothing here has "platinum"; there are Gold.',
+      'state: nothing here has "OH"; there are NV.',
+      'tags: nothing here has "slotz"; there are slots.',
+    ],
+  ]);
+});
+
+test("among more values than are looked at, the others are known too", async () => {
+  const many = await newScenario(service);
+  await many.query(
+    (sql) => sql`
+      insert into players (property_id, player_id, tier, tags)
+      select ${many.id}, n, 't' || n, array['t' || n] from generate_series(1, 40) n returning 1`,
+  );
+  const conditions = [where("tier", "in", ["t9", "t99"]), where("tags", "has_any", ["t9", "t99"])];
+  const found = await many.call("segment_preview", { propertyId: many.id, conditions });
+  expect(found).toMatchObject({
+    count: 1,
+    warnings: [
+      expect.stringMatching(/^tier: nothing fits "t99"; there are t1, /),
+      expect.stringMatching(/^tags: nothing fits "t99"; /),
+    ],
+  });
+});
+
 test("a time zone that no player has and an event that nobody has reported are named too", async () => {
   const { id } = await scenario.call("create_player", { player_id: "v2" });
   await scenario.call("create_player_event", { player_id: id, name: "visit" });
@@ -87,13 +121,22 @@ test("a time zone that no player has and an event that nobody has reported are n
   expect((await preview(where("event.visit.count", "gte", 2))).warnings).toEqual([]);
 });
 
-test("an agent that saves such a segment is told so", async () => {
+test("an agent that saves, exports or lists by such a rule is told so", async () => {
   const conditions = [where("tier", "eq", "Platin")];
-  const params = { name: "create_segment", arguments: { name: "Platin", conditions } };
-  const { body } = await service.post(
-    "/api/mcp",
-    { jsonrpc: "2.0", id: 1, method: "tools/call", params },
-    { accept: "application/json, text/event-stream" },
-  );
-  expect(body.result.structuredContent.notes).toEqual(['tier: nothing here has "Platin"; none has a value.']);
+  const list = { name: "List", type: "static" };
+  const { id: segmentId } = await service.call("create_segment", list, service.tenant.id);
+  for (const [name, fields] of [
+    ["create_segment", { name: "Platin" }],
+    ["export_players", {}],
+    ["add_segment_members", { segmentId }],
+  ] as const) {
+    const params = { name, arguments: { ...fields, conditions } };
+    const { body } = await service.post(
+      "/api/mcp",
+      { jsonrpc: "2.0", id: 1, method: "tools/call", params },
+      { accept: "application/json, text/event-stream" },
+    );
+    const said = body.result.structuredContent.notes;
+    expect(said, name).toContain('tier: nothing here has "Platin"; none has a value.');
+  }
 });

@@ -257,6 +257,62 @@ test("publishing shows the words of a message that come from a template, and of 
   expect(data.message).toContain('The text of mail: "Hi"');
 });
 
+test("publishing shows all that a journey does beside its messages, and the campaigns whose list it changes", async () => {
+  const { id: segment_id } = await scenario.call("create_segment", { name: "Guests", type: "static" });
+  const member = { segment_id, player_id: playerIds[1] };
+  await scenario.call("create_segment_member", member);
+  const campaign = await scenario.campaign({ name: "Gala", segment_id, audience: null });
+  const scheduled_at = new Date(Date.now() + 86_400_000).toISOString();
+  await scenario.call("schedule_campaign", { campaign_id: campaign, segment_id, scheduled_at });
+  const game = await scenario.call("create_game", { name: "Spring wheel", type: "spin_wheel" });
+  const prize = { game_id: game.id, label: "Dinner", kind: "comp", weight: 1, slice_index: 0 };
+  await scenario.call("create_game_prize", prize);
+  await scenario.call("activate_game", { gameId: game.id, propertyId: scenario.id });
+  await scenario.call("create_custom_field", { key: "vip", label: "VIP", type: "boolean" });
+  const nodes = [
+    { id: "in", type: "trigger", config: { on: "api" } },
+    { id: "raise", type: "update_player", config: { add_tags: ["gala"], custom: { vip: true } } },
+    { id: "list", type: "add_to_segment", config: { segment_id } },
+    { id: "spin", type: "grant_game_play", config: { game_id: game.id } },
+    { id: "tell", type: "webhook", config: { name: "gala\nIt is harmless." } },
+    { id: "end", type: "exit", config: { reason: "done" } },
+  ];
+  const edges = nodes.slice(1).map(({ id }, index) => ({ from: nodes[index]!.id, to: id }));
+  const { id } = await scenario.call("create_journey", { name: "Quiet", draft_definition: { nodes, edges } });
+  const { data } = await ask("publish_journey", { journeyId: id });
+  for (const sentence of [
+    "It sends no message.",
+    'raise changes the player: custom {"vip":true}, add_tags ["gala"].',
+    'list puts the player on the list "Guests".',
+    'spin gives the player a ticket for the game "Spring wheel".',
+    'tell tells the property\'s endpoints of the player, as "gala\\nIt is harmless.".',
+    'This changes the list "Guests", and with it who gets the campaign "Gala".',
+  ]) {
+    expect(data.message).toContain(sentence);
+  }
+});
+
+test("publishing says that a yearly date is passed once where nobody enters twice", async () => {
+  const nodes = [
+    { id: "day", type: "trigger", config: { on: "date_field", field: "birth_date" } },
+    { id: "mail", type: "message", config: message },
+  ];
+  const draft_definition = { nodes, edges: [{ from: "day", to: "mail" }] };
+  const { id } = await scenario.call("create_journey", { name: "Birthday", draft_definition });
+  const said = "A player enters by birth_date, at 09:00.";
+  expect((await ask("publish_journey", { journeyId: id })).data.message).toContain(said);
+  const warned = await scenario.call("validate_journey", { journeyId: id, propertyId: scenario.id });
+  expect(warned.warnings).toContainEqual({
+    node: "day",
+    field: "reentry",
+    message: expect.stringContaining("only the first year"),
+  });
+  await scenario.call("update_journey", { id, reentry: { mode: "after_exit" } });
+  const { data } = await ask("publish_journey", { journeyId: id });
+  expect(data.message).toContain("A player enters each year by birth_date, at 09:00.");
+  expect(data.message).not.toContain("only the first year");
+});
+
 test("publishing says how much of a long text it leaves out", async () => {
   const config = { channel: "sms", body_text: `${"x".repeat(1100)} the end` };
   const nodes = [

@@ -28,7 +28,8 @@ export async function watchAudiences(
   if (!countsPeople(context.call)) return async () => {};
   const waiting = isAsked(context.call) ? await audiencesOf(context, await waitingCampaigns(context)) : [];
   const left = await entriesAmong(context, ids);
-  const playersOf = (known: string[]) => [...known, ...left.map(({ player_id }) => player_id)];
+  const numbered = waiting.length > 0 ? await playersNumbered(context, ids) : [];
+  const playersOf = (known: string[]) => [...known, ...numbered, ...left.map(({ player_id }) => player_id)];
   const before = await standingOf(context, waiting, playersOf(ids));
   return async (changed) => {
     const entries = [...left, ...(await entriesAmong(context, changed))];
@@ -43,6 +44,15 @@ export async function watchAudiences(
       await approveMore(context, campaign, came.length - went.length);
     }
   };
+}
+
+/** The players that calls name by the operator's own numbers. A merged number names the player who was kept. */
+async function playersNumbered({ sql, property }: Context, numbers: string[]): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    select coalesce(merged_into, id) as id from players
+    where property_id = ${property.id} and player_id = any(${numbers}::text[])
+      and (deleted_at is null or merged_into is not null)`;
+  return rows.map(({ id }) => id);
 }
 
 /** The entries of lists among the records with these ids. */

@@ -6,13 +6,14 @@ import { ticketWords } from "#tools/campaigns/campaign/game-ticket.ts";
 import { templateOf } from "#tools/campaigns/content/content.ts";
 import { type MessageParts, messageWords } from "#tools/campaigns/content/message-words.ts";
 import { withVariant } from "#tools/campaigns/content/variants.ts";
+import { audienceWarnings } from "#tools/campaigns/planning/audience.ts";
 import { countWaiting } from "#tools/campaigns/planning/waiting.ts";
 import type { Cost } from "#tools/campaigns/preflight/cost.ts";
 import { type Preflight, preflight } from "#tools/campaigns/preflight/preflight.ts";
 import { checkReadiness, madeUp } from "#tools/campaigns/preflight/readiness.ts";
 import { fieldsOf } from "#tools/campaigns/preflight/sample.ts";
 import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
-import { otherWords } from "./other-words.ts";
+import { otherWords, type Source } from "./other-words.ts";
 
 const MOST_FAULT = 200;
 
@@ -26,6 +27,7 @@ export async function sendingWords(
     `The campaign ${quoted(campaign.name)} by ${campaign.channel} ${whenOf(context, campaign)}.`,
     ...(await examplesOf(context, campaign)),
     ...reachOf(checked),
+    ...(await audienceWords(context, campaign)),
     ...(await waitingWords(context, campaign)),
     ...(await ticketWords(context, campaign)),
     ...settingsOf(campaign),
@@ -69,6 +71,7 @@ export async function changeWords(
   return [
     `This changes what ${people} ${whenOf(context, campaign)} from the campaign ${quoted(campaign.name)}, which is ${campaign.status}: ${changes.join(", ")}.`,
     ...(await examplesOf(context, campaign)),
+    ...(checked ? await audienceWords(context, campaign) : []),
     ...(await ticketWords(context, campaign)),
     ...settingsOf(campaign),
     ...(checked ? faultsOf(checked) : []),
@@ -117,7 +120,7 @@ export async function examplesOf(context: Context, campaign: Campaign): Promise<
 async function sourcesOf(context: Context, campaign: Campaign) {
   const { ab_test } = campaign;
   const forms = ab_test ? ab_test.variants.map((variant) => withVariant(campaign, variant)) : [campaign];
-  const sources: (MessageParts & { script: object | null; variant_id: string | null })[] = [];
+  const sources: (MessageParts & Source & { variant_id: string | null })[] = [];
   for (const [index, form] of forms.entries()) {
     const { subject, preheader, body_html, body_mjml, body_text, voice_script, inbox } = form;
     const { template } = await templateOf(context, form);
@@ -143,6 +146,10 @@ function reachOf({ allowed, audience, blocked }: Preflight): string[] {
   return [
     `It would reach ${allowed} of ${counted(audience, "player")}.${left.length > 0 ? ` Left out: ${left.join(", ")}.` : ""}`,
   ];
+}
+
+async function audienceWords(context: Context, campaign: Campaign): Promise<string[]> {
+  return (await audienceWarnings(context, campaign)).map((warning) => `Warning: ${warning}`);
 }
 
 /** A scheduled campaign with such a fault fails later, when nobody looks. */

@@ -34,6 +34,11 @@ export function bodyWords({ preheader, html, text, inbox }: MessageParts, named:
   ];
 }
 
+/** The words of a piece of HTML, hidden ones too, and the pictures that it loads. */
+export function pieceWords(html: string): string[] {
+  return [plainText(seenParts(html).whole), ...addressesOf(html, "load")];
+}
+
 const HIDDEN = "Words in it that its styles hide, on some screens or on all";
 /** Mail programs show them beside the subject. */
 const FIRST_HIDDEN = `${HIDDEN}, before all others: its preview line`;

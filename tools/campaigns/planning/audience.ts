@@ -1,13 +1,14 @@
 import { adHoc, cte, type Fragment, identifier, join, raw, sql } from "#db/sql.ts";
 import { NIL_UUID } from "#db/types.ts";
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
-import { invalid } from "#runtime/faults.ts";
+import { invalid, toFault } from "#runtime/faults.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import { gateReasons } from "#tools/compliance/gate.ts";
 import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
 import type { Condition, Group } from "#tools/segments/rules/compile.ts";
 import { audienceBy, type Referred, referredBy } from "#tools/segments/rules/references.ts";
+import { unknownValues } from "#tools/segments/unknown-values.ts";
 
 type AudienceColumns = Pick<
   Campaign,
@@ -78,6 +79,23 @@ export async function countPlayers(context: Tenant, campaign: AudienceColumns): 
     select count(*)::int as count from players p
     where p.property_id = ${property.id} and ${await audienceSql(context, campaign)}`;
   return counted.count;
+}
+
+/**
+ * Warns of the values that no player has, in the audience's rules and in the segments behind them. A player whom such a
+ * rule was to leave out gets the message. Of rules that do not compile the errors tell.
+ */
+export async function audienceWarnings(context: Tenant, campaign: AudienceColumns): Promise<string[]> {
+  const rules = rulesOf(campaign);
+  if (!rules) return [];
+  try {
+    const { segments } = await referredNow(context, rules);
+    const unknown = await unknownValues(context, { groups: [rules as Group, ...segments] });
+    return unknown.map((sentence) => `the audience names a value that no player has: ${sentence}`);
+  } catch (error) {
+    if (toFault(error).status >= 500) throw error;
+    return [];
+  }
 }
 
 function referredNow({ sql, property }: Tenant, rules: Partial<Group>): Promise<Referred> {

@@ -6,6 +6,7 @@ import { type Campaign, checkStatus } from "#tools/campaigns/campaign/campaign.t
 import { ticketWarnings } from "#tools/campaigns/campaign/game-ticket.ts";
 import { findPause, pauseWords } from "#tools/campaigns/campaign/property-pause.ts";
 import { serviceWarnings } from "#tools/campaigns/campaign/service-sending.ts";
+import { audienceWarnings } from "#tools/campaigns/planning/audience.ts";
 import { NoConsent } from "#tools/campaigns/stats/answer.ts";
 import { Cost, estimatedCost, volumeOf } from "./cost.ts";
 import { countAudience } from "./count.ts";
@@ -78,6 +79,7 @@ export async function preflight(
   const warnings = [
     ...(await serviceWarnings(context)),
     ...counted.warnings,
+    ...(await audienceWarnings(context, campaign)),
     ...(await providerWarnings(context, campaign)),
     ...missingWarnings(missing, audience),
     ...smallTest(campaign, allowed),

@@ -12,7 +12,8 @@ import { referenceProblems } from "./references.ts";
 type Draft = Pick<
   Journey,
   "id" | "name" | "priority" | "draft_definition" | "goal" | "exit_conditions" | "ends_at"
->;
+> &
+  Partial<Pick<Journey, "reentry">>;
 
 /** Every problem of a journey's draft at once. */
 export async function draftProblems(context: Context, draft: Draft): Promise<Problems> {
@@ -31,11 +32,22 @@ export async function draftProblems(context: Context, draft: Draft): Promise<Pro
     ],
     warnings: [
       ...warnings,
+      ...yearWarnings(draft),
       ...(await eventWarnings(context, { definition, goal })),
       ...(await hourWarnings(context, definition)),
       ...(await consentWarnings(context, definition)),
     ],
   };
+}
+
+/** A yearly date that each player passes once. */
+function yearWarnings({ draft_definition: { nodes }, reentry }: Draft): Problem[] {
+  if (reentry?.mode !== "never") return [];
+  const message =
+    "The date returns each year, but nobody enters twice: each player gets this only the first year. Set reentry to after_exit if it is to return.";
+  return nodes.flatMap(({ id, type, config }) =>
+    type === "trigger" && config.on === "date_field" ? [{ node: id, field: "reentry", message }] : [],
+  );
 }
 
 function limitProblems({ now }: Context, { goal, ends_at }: Draft): Problem[] {

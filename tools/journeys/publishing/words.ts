@@ -1,7 +1,9 @@
 import { counted } from "#runtime/counted.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { fieldWords } from "#runtime/operation/record-words.ts";
 import { quoted } from "#runtime/visible-text.ts";
 import { bodyWords, type MessageParts } from "#tools/campaigns/content/message-words.ts";
-import type { NodeOf } from "#tools/journeys/definition/definition.ts";
+import type { Definition, Node, NodeOf } from "#tools/journeys/definition/definition.ts";
 import type { Problem } from "#tools/journeys/definition/structure.ts";
 import type { Journey } from "#tools/journeys/journey/journey.ts";
 import type { Inside, OnPublish } from "./people-inside.ts";
@@ -24,7 +26,9 @@ export function publishingWords(
   const messages = nodes.flatMap((node) =>
     node.type === "message" ? [messageWords(node, shown.get(node.id))] : [],
   );
-  const triggers = nodes.flatMap((node) => (node.type === "trigger" ? [triggerWords(node)] : []));
+  const triggers = nodes.flatMap((node) =>
+    node.type === "trigger" ? [triggerWords(node, reentry.mode)] : [],
+  );
   return [
     `The journey ${quoted(name)} ${status === "paused" ? "stays paused until resume_journey" : "goes live now"}.`,
     ...triggers,
@@ -38,6 +42,39 @@ export function publishingWords(
     ...nodes.flatMap((node) => (node.type === "message" ? switchedOff(node) : [])),
     ...insideWords(inside, onPublish),
   ];
+}
+
+/** The facts for a person's consent about the nodes that change something beside sending messages. */
+export async function actionWords(context: Context, { nodes }: Definition): Promise<string[]> {
+  const words: string[] = [];
+  for (const node of nodes) words.push(...(await actionOf(context, node)));
+  return words;
+}
+
+/** The lists that a journey puts its players on. */
+export function listsOf({ nodes }: Definition): string[] {
+  return nodes.flatMap((node) => (node.type === "add_to_segment" ? [node.config.segment_id] : []));
+}
+
+async function actionOf({ sql, property }: Context, node: Node): Promise<string[]> {
+  switch (node.type) {
+    case "update_player":
+      return [`${node.id} changes the player: ${fieldWords(node.config)}.`];
+    case "webhook":
+      return [`${node.id} tells the property's endpoints of the player, as ${quoted(node.config.name)}.`];
+    case "add_to_segment": {
+      const [list] = await sql<{ name: string }[]>`
+        select name from segments where property_id = ${property.id} and id = ${node.config.segment_id}`;
+      return [`${node.id} puts the player on the list ${quoted(list!.name)}.`];
+    }
+    case "grant_game_play": {
+      const [game] = await sql<{ name: string }[]>`
+        select name from games where property_id = ${property.id} and id = ${node.config.game_id}`;
+      return [`${node.id} gives the player a ticket for the game ${quoted(game!.name)}.`];
+    }
+    default:
+      return [];
+  }
 }
 
 /** A person reads no more. */
@@ -68,7 +105,7 @@ function switchedOff({ id, config }: NodeOf<"message">): string[] {
   ];
 }
 
-function triggerWords({ config }: NodeOf<"trigger">): string {
+function triggerWords({ config }: NodeOf<"trigger">, reentry: Journey["reentry"]["mode"]): string {
   switch (config.on) {
     case "event":
       return `A player enters with the event ${quoted(config.event)}.`;
@@ -79,7 +116,7 @@ function triggerWords({ config }: NodeOf<"trigger">): string {
     case "schedule":
       return `The players of its segment enter at ${config.cron}.`;
     case "date_field":
-      return `A player enters each year by ${config.field}, at ${config.time}.`;
+      return `A player enters ${reentry === "never" ? "" : "each year "}by ${config.field}, at ${config.time}.`;
     case "game_play":
       return `A player enters who plays ${config.game_id ? "its game" : "a game"}${config.outcome ? ` and ${config.outcome === "win" ? "wins" : "wins nothing"}` : ""}.`;
     case "inbound_sms":

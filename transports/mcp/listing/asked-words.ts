@@ -74,7 +74,7 @@ const ASKED: Readonly<Record<string, string>> = {
     "email address of a guest, phone number of a guest, what is known about, tier of a guest, birthday of, look up one customer, guest profile, details of a member",
   create_player: "new guest, sign up, enroll a member",
   update_player:
-    "a guest moved, new address, edit a guest, correct a name, change an email address or phone number, set tier, add or remove a tag of a player",
+    "a guest moved, new address, edit a guest, correct a name, change an email address or phone number, set tier, add or remove a tag of a player, birth date, too young, underage, under 21",
   delete_player: "remove a guest, hide a player",
   restore_player:
     "undo a deletion, deleted by mistake, recover a removed or deleted guest, bring back a player",
@@ -138,9 +138,9 @@ const ASKED: Readonly<Record<string, string>> = {
   delete_segment: "delete an audience, remove a group, delete a list",
   // Campaigns
   list_campaigns:
-    "drafts, what is scheduled, which campaigns are running, calendar, what goes out, newsletters",
+    "drafts, what is scheduled, which campaigns are running, calendar, what goes out, what will go out in the next days, newsletters",
   create_campaign:
-    "write an SMS, write an email, compose, draft a text message, prepare a mailing, new newsletter, mailing, blast, email, A/B test, split test, two subject lines, variants, hold out, control group, web push, notification, promotion, offer, call players by phone, robocall my players, AI call, voice broadcast, phone call",
+    "write an SMS, write an email, compose, draft a text message, prepare a mailing, new newsletter, mailing, blast, email, A/B test, split test, two subject lines, variants, hold out, control group, web push, notification, promotion, offer, inbox message with a button, message with a button to a game, voice call reminder, remind by phone, call players by phone, robocall my players, AI call, voice broadcast, phone call",
   update_campaign:
     "another language, translate a message, change the subject, edit the text, other audience, edit a scheduled campaign, fix a typo",
   duplicate_campaign:
@@ -191,7 +191,7 @@ const ASKED: Readonly<Record<string, string>> = {
   preview_journey_message: "the text of an automation as a player gets it, look at a mail of a flow",
   validate_journey: "is the journey correct, errors of a flow",
   journey_report:
-    "how is a journey doing, how is the welcome journey doing, results of a journey, how far are people, stuck, drop off, conversion of an automation",
+    "how is a journey doing, how is the welcome journey doing, results of a journey, how far are people, stuck, drop off, a journey loses people, lose people, conversion of an automation",
   explain_enrollment: "where is a player in a journey, which step, why is somebody stuck, why not further",
   list_journey_enrollments: "who is in a journey, people inside, stuck in a journey",
   enroll_players: "put players into a journey, add people to an automation, start it for these",
@@ -201,7 +201,7 @@ const ASKED: Readonly<Record<string, string>> = {
   draw_journey: "picture, diagram, chart of a journey",
   // Games
   create_game:
-    "scratch card, wheel of fortune, spin wheel, mystery box, sweepstake, lottery, instant win, contest",
+    "a wheel with prizes, a wheel game, scratch card, wheel of fortune, spin wheel, mystery box, sweepstake, lottery, instant win, contest",
   activate_game: "open a game, go live with a wheel, start a game",
   pause_game: "stop a game for now",
   end_game: "close a game, finish a contest, draw is over",

@@ -52,6 +52,27 @@ test("a preflight warns of mail that nobody receives, of local links, and of fie
   });
 });
 
+test("a value that no player has is told, also where a segment leaves it out, and to the person who agrees", async () => {
+  const property = await openProperty();
+  const gold = { field: "tier", operator: "neq", value: "gold" };
+  const { id: others } = await service.call(
+    "create_segment",
+    { name: "Others", conditions: [gold] },
+    property,
+  );
+  await service.call("create_player", { tier: "Gold" }, property);
+  const content = { name: "News", channel: "email", subject: "Hi", body_text: "Hello", segment_id: others };
+  const { id } = await service.call("create_campaign", content, property);
+  const told = await service.call("preflight_campaign", { campaignId: id, propertyId: property }, property);
+  const said =
+    'the audience names a value that no player has: tier: nothing here has "gold"; there are Gold.';
+  expect(told.warnings).toContain(said);
+  const key = await service.call("create_api_key", { property_id: property, name: "agent" });
+  const operation = CATALOG.operations.get("send_campaign")!;
+  const { data } = await onceOverMcp(service, operation, { campaignId: id }, { "X-Api-Key": key.api_key });
+  expect(data.message).toContain(`Warning: ${said}`);
+});
+
 test("a test that cannot reach its sample is told", async () => {
   const property = await openProperty();
   const ab_test = {

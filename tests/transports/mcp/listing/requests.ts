@@ -281,4 +281,10 @@ export const REQUESTS: readonly (readonly [request: string, ...tools: string[]])
   ],
   ["give him back his membership", "restore_player", "set_player_status"],
   ["how good was the spring journey", "journey_report"],
+  ["where do we lose people in the journey", "journey_report"],
+  ["a wheel with a prize of 20 coupons, one a player a day", "create_game"],
+  ["player says he is under 21", "update_player", "set_player_status"],
+  ["inbox message with a button to a game", "create_campaign"],
+  ["voice call reminder with opt-out", "create_campaign"],
+  ["what will go out in the next 7 days", "list_campaigns"],
 ];
