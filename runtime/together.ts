@@ -1,3 +1,4 @@
+import { isSqlState } from "#db/connection/error-code.ts";
 import { Fault } from "./faults.ts";
 
 /** The results of records in turn, until one is refused: that is the record behind the last result. */
@@ -33,8 +34,8 @@ export async function untilRefused<Item, Result>(
 }
 
 /**
- * The records whose statements were sent at once, and the refusal of the one behind them. The first failure is the cause
- * of those that follow it.
+ * The records whose statements were sent at once, and the refusal of the one behind them. Behind a failure PostgreSQL
+ * refuses all statements of a transaction: the records behind it, and those before it that have a second one.
  */
 export async function together<Row, Result>(
   statements: (Promise<Row> | Row)[],
@@ -42,13 +43,14 @@ export async function together<Row, Result>(
   finish: (row: Row, index: number) => Promise<Result>,
 ): Promise<Together<Result>> {
   const settled = await Promise.allSettled(statements);
-  const failed = settled.findIndex(({ status }) => status === "rejected");
+  const failed = settled.findIndex((one) => one.status === "rejected" && !isSqlState(one.reason, "25P02"));
   return {
     finish: async (index) => {
       const one = settled[index];
       if (!one) throw refusal;
-      if (one.status === "rejected") throw one.reason;
-      return failed < 0 ? finish(one.value, index) : null;
+      if (one.status === "fulfilled") return failed < 0 ? finish(one.value, index) : null;
+      if (failed < 0 || index === failed) throw one.reason;
+      return null;
     },
   };
 }

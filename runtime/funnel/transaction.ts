@@ -98,7 +98,7 @@ export interface Running extends Run {
   effects: Effects;
   keyed: Keyed | null;
   sql: Sql;
-  /** The call has read what was no longer so, and runs once more. */
+  /** The call runs once more: it had read what was no longer so, or waited in a circle with others. */
   isAgain: boolean;
   last: Last;
 }

@@ -1,7 +1,8 @@
+import { isSqlState } from "#db/connection/error-code.ts";
 import type { Work } from "#db/database.ts";
 import type { Page } from "#db/query/reader.ts";
 import { thrownAt, toFault } from "#runtime/faults.ts";
-import type { Context } from "#runtime/operation/context.ts";
+import { type Context, Stale } from "#runtime/operation/context.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import { inActivity } from "#runtime/telemetry/activity.ts";
@@ -46,7 +47,7 @@ export async function run(given: Run): Promise<Outcome> {
     return transactCall(call, work);
   };
   const first = attempt(false).catch((error: unknown) => {
-    if (effects.isStale(error)) return attempt(true);
+    if (error instanceof Stale || effects.isStale(error) || isDeadlock(error)) return attempt(true);
     throw error;
   });
   const outcome = await first.catch((error: unknown) => {
@@ -58,6 +59,9 @@ export async function run(given: Run): Promise<Outcome> {
   if (outcome.fault) throw outcome.fault;
   return outcome;
 }
+
+/** PostgreSQL has ended one of several transactions that waited in a circle. Behind the others it finds what they wrote. */
+const isDeadlock = (error: unknown) => isSqlState(error, "40P01");
 
 /** Sends the handler's first query together with the look-up of the key; a recorded answer rolls the query back. */
 async function answer(running: Running): Promise<Outcome> {

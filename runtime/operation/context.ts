@@ -103,6 +103,9 @@ export interface EnqueueOptions {
   runAt?: string | number;
 }
 
+/** The call has read what is no longer so: it runs once more. For a context with `writeLast`, which is absent then. */
+export class Stale extends Error {}
+
 /** The part of a job that `enqueue` needs: its name, its attempts, and the type of its input. */
 export interface JobReference<Input> {
   readonly name: string;

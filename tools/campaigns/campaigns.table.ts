@@ -15,6 +15,7 @@ import {
 } from "#runtime/operation/table.ts";
 import { mjmlChange } from "#tools/templates/mjml/render.ts";
 import { checkSyntax, parseText } from "#tools/templates/rendering/liquid.ts";
+import { lockUses } from "#tools/uses/refuse-used.ts";
 import { checkScript } from "#tools/voice/check-script.ts";
 import { eventFields, refuseJourneys, templatesOf } from "./campaign/campaign.ts";
 import { columns } from "./campaign/columns.ts";
@@ -67,12 +68,13 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
   const next = afterChange(columns, change);
   checkExpiry(next);
   checkOneAudience(next);
-  if (isChecked(columns, input, "audience")) await audienceSql(context, next);
   const isOtherChannel = input.channel !== undefined && input.channel !== current?.channel;
   if (input.template_id || input.ab_test || isOtherChannel) await checkTemplates(context, next);
   if (next.ab_test && isChecked(columns, input, "test")) checkAbTest({ ...next, ab_test: next.ab_test });
   if (current?.status === "paused" && "ab_test" in input) checkSameTest(current.ab_test, next.ab_test);
   if (input.provider_id) await checkProvider(context, next);
+  if (current && current.status !== "draft") await lockUses(context);
+  if (isChecked(columns, input, "audience")) await audienceSql(context, next);
   if (input.game_ticket) await checkTicket(context, next);
   const derived = await mjmlChange(context, { source: "body_mjml", html: "body_html" }, input, current);
   if (!current) return { ...input, ...derived };

@@ -6,6 +6,7 @@ import { localTime } from "#runtime/operation/columns.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { fingerprintInput } from "#tools/approvals/approval.ts";
+import { lockUses } from "#tools/uses/refuse-used.ts";
 import { approving, askAbout, CONFIRMED_DEADLINE_MS, presentState } from "./approval/approve.ts";
 import { sendingWords } from "./approval/words.ts";
 import { type Campaign, CampaignView, changeStatus, findCampaign, lockFor } from "./campaign/campaign.ts";
@@ -50,6 +51,7 @@ export default tool({
     const campaign = await lockFor(context, campaign_id, "schedule");
     await checkFuture(context, scheduled_at);
     const target = await targetOf(context, campaign, segment_id);
+    await lockUses(context);
     const scheduled = { ...campaign, ...target };
     const audience = await audienceSql(context, scheduled);
     const fires_at = campaign.send_in_player_timezone

@@ -3,6 +3,7 @@ import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import { type Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { fingerprintInput } from "#tools/approvals/approval.ts";
+import { lockUses } from "#tools/uses/refuse-used.ts";
 import {
   approving,
   askAbout,
@@ -75,6 +76,7 @@ async function queueCampaign(
   checkStatus(campaign, "send");
   refusePaused(pause);
   await lockTemplates(context, campaign);
+  await lockUses(context);
   const present = await askToSend(context, campaign, { fingerprint });
   const { problems } = await checkReadiness(context, campaign);
   if (problems.length > 0) throw notReady(problems);

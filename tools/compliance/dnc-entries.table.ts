@@ -1,12 +1,16 @@
+import { randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
 import { HASH_FORM } from "#db/query/forms.ts";
+import { byteaLiteral } from "#db/types.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { createOnly, pastTime, readable, timestamp, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { type Change, type RowOf, table, type Values } from "#runtime/operation/table.ts";
+import { type Change, type NewOf, table, type Values } from "#runtime/operation/table.ts";
+import { type UntilRefused, untilRefused } from "#runtime/together.ts";
 import { PHONE_FORM } from "#tools/people/address.ts";
-import { CHANNELS } from "./channels.ts";
-import { addressOf, keptAddress } from "./listed-address.ts";
+import { CHANNELS, type Channel } from "./channels.ts";
+import type { BlockReason } from "./gate.ts";
+import { addressOf, keptAddresses, type ListedAddress } from "./listed-address.ts";
 import { stopSends } from "./sends-under-way.ts";
 
 export const DNC_LISTS = ["internal", "national", "state", "litigator", "reassigned", "wireless"] as const;
@@ -38,76 +42,167 @@ export default table({
   own: ["delete"],
   asks: ["update"],
   columns,
-  beforeWrite,
+  beforeWrites,
+  afterWrite,
 });
 
-async function beforeWrite(
+type New = NewOf<typeof columns>;
+type Writing = Exclude<Change<typeof columns>, { verb: "delete" }>;
+
+async function beforeWrites(
   context: Context,
-  { verb, input, current }: Change<typeof columns>,
-): Promise<Values> {
-  if (verb !== "create") {
-    await checkEnd(context, current, input.expires_at);
-    if (input.expires_at !== current.expires_at) await checkNotPast(context, input.expires_at);
-    if (input.expires_at) {
-      const sentence = `The ${current?.list} do-not-call entry of ${current?.created_at} ends at ${input.expires_at}: from then on messages may go to its number.`;
-      context.ask?.({ sentences: () => [sentence] });
+  changes: Change<typeof columns>[],
+): Promise<UntilRefused<Values>> {
+  const given = await untilRefused(changes as Writing[], (change) =>
+    change.current ? change : { ...change, listed: numberOf(context, change.input) },
+  );
+  const ends = await endsOf(context, given.done);
+  const known = await lockKnown(
+    context,
+    given.done.flatMap((one) => ("listed" in one ? one.listed : [])),
+  );
+  // In order, as lists show the records of an array by their ids.
+  const ids = changes.map(() => randomUUIDv7()).toSorted();
+  const checked = await untilRefused(given.done, (one, index) => {
+    const { past, sooner } = ends[index]!;
+    if (!("listed" in one)) {
+      checkChange(context, one, { past, sooner });
+      return { values: one.input };
     }
-    return input;
-  }
-  const { sql, property } = context;
-  const listed = addressOf(property, "voice", String(input.phone), "phone");
-  const { hash } = listed;
-  await checkNotPast(context, input.expires_at);
-  const known = await sql<{ id: string; ended: boolean; requested_at: string; expires_at: string | null }[]>`
-    select id, requested_at, expires_at, expires_at is not null and expires_at <= now() as ended from dnc_entries
-    where property_id = ${property.id} and phone_hash = ${hash} and list = ${input.list} for update`;
-  const [before] = known;
-  if (before && !before.ended) {
-    const until = before.expires_at ? ` until ${before.expires_at}` : "";
-    throw new Fault("conflict", {
-      message: `This number is already on the ${input.list} list${until}, as ${before.id}. Change that entry instead.`,
-    });
-  }
-  if (before) {
-    // It bars nobody any more. The audit log keeps it, as it keeps one that a manager lifts.
-    await sql`delete from dnc_entries where property_id = ${property.id} and id = ${before.id}`;
-    const { id, requested_at, expires_at } = before;
-    context.audit({ diff: { replaced: { id, requested_at, expires_at } } });
-  }
+    if (past) throw invalid("expires_at", "has passed already");
+    const { input, listed } = one;
+    const name = nameOf(listed, input.list);
+    const before = known.get(name);
+    if (before && !before.ended) throw listedAlready(input, before);
+    if (before) replacedBy.set(input, before);
+    const values = { ...input, id: ids[index]!, expires_at: input.expires_at ?? null };
+    known.set(name, { ...values, ended: false });
+    return { values, listed };
+  });
+  const fresh = checked.done.flatMap(({ values, listed }) => (listed ? [{ values, listed }] : []));
+  await forget(context, changes);
   // With an end, open sends stay: they are judged again when they are due.
-  if (input.expires_at == null) await stopSendsTo(context, hash, input.list === "reassigned");
-  return { ...input, phone: await keptAddress(context, listed), phone_hash: hash };
+  const lasting = fresh.filter(({ values }) => values.expires_at === null);
+  await stopSendsTo(context, lasting.filter(isReassigned), ["sms", "voice"], "reassigned_number");
+  await stopSendsTo(
+    context,
+    lasting.filter((one) => !isReassigned(one)),
+    CHANNELS,
+    "dnc",
+  );
+  const phones = await keptAddresses(
+    context,
+    fresh.map(({ listed }) => listed),
+  );
+  for (const [index, { values, listed }] of fresh.entries())
+    Object.assign(values, { phone: phones[index], phone_hash: listed.hash });
+  return { done: checked.done.map(({ values }) => values), refusal: checked.refusal ?? given.refusal };
 }
 
-/** An end in the past would protect nobody, and look like an entry. */
-async function checkNotPast({ sql }: Context, end: string | null | undefined): Promise<void> {
-  if (end === undefined || end === null) return;
-  const [row] = await sql<{ past: boolean }[]>`select ${end}::timestamptz <= now() as past`;
-  if (row?.past) throw invalid("expires_at", "has passed already");
-}
+const numberOf = ({ property }: Context, { phone }: New) =>
+  addressOf(property, "voice", String(phone), "phone");
 
-/** A listed number bars the players who have it, and not the players who share their email. */
-async function stopSendsTo(context: Context, hash: Buffer, isReassigned: boolean): Promise<void> {
-  const { sql, property } = context;
-  const holders = await sql<{ id: string }[]>`
-    select id from players where property_id = ${property.id} and phone_hash = ${hash}`;
-  const ids = holders.map(({ id }) => id);
-  if (isReassigned) await stopSends(context, ids, ["sms", "voice"], "reassigned_number");
-  else await stopSends(context, ids, CHANNELS, "dnc");
+/** For each change, whether its end has passed, and whether it comes sooner than before. An end in the past would protect nobody. */
+function endsOf({ sql }: Context, changes: readonly Writing[]) {
+  const rows = changes.map(({ input, current }, n) => ({
+    ...{ n, end: input.expires_at, was: current?.expires_at },
+  }));
+  return sql<{ past: boolean; sooner: boolean }[]>`
+    select coalesce("end" <= now(), false) as past,
+      coalesce("end", 'infinity') < coalesce(was, 'infinity') as sooner
+    from jsonb_to_recordset(${rows}::jsonb) as g(n int, "end" timestamptz, was timestamptz)
+    order by n`;
 }
 
 /** An earlier end lifts the entry silently, so it needs the permission to lift. */
-async function checkEnd(
-  { sql, call }: Context,
-  { expires_at: was }: RowOf<typeof columns>,
-  end: string | null | undefined,
-): Promise<void> {
-  if (end === undefined || end === null || call.actor.type !== "api_key") return;
-  const [row] = await sql<{ sooner: boolean }[]>`
-    select ${end}::timestamptz < coalesce(${was}::timestamptz, 'infinity') as sooner`;
-  if (!row?.sooner) return;
-  throw new Fault("forbidden", {
-    message:
-      "expires_at: an API key cannot let a do-not-call entry end sooner. A signed-in admin or manager of the property can.",
+function checkChange(
+  { call, ask }: Context,
+  { input, current }: Extract<Writing, { verb: "update" }>,
+  { past, sooner }: { past: boolean; sooner: boolean },
+): void {
+  if (sooner && call.actor.type === "api_key") {
+    throw new Fault("forbidden", {
+      message:
+        "expires_at: an API key cannot let a do-not-call entry end sooner. A signed-in admin or manager of the property can.",
+    });
+  }
+  if (past && input.expires_at !== current.expires_at) throw invalid("expires_at", "has passed already");
+  if (!input.expires_at) return;
+  const sentence = `The ${current.list} do-not-call entry of ${current.created_at} ends at ${input.expires_at}: from then on messages may go to its number.`;
+  ask?.({ sentences: () => [sentence] });
+}
+
+/** An entry of a number on a list. */
+interface Known {
+  id: string;
+  ended: boolean;
+  requested_at?: string | undefined;
+  expires_at: string | null;
+}
+
+const nameOf = ({ hash }: Pick<ListedAddress, "hash">, list: string) => `${hash.toString("hex")} ${list}`;
+
+/** The entries of the numbers by `nameOf`, locked in one order. */
+async function lockKnown(
+  { sql, property }: Context,
+  numbers: readonly ListedAddress[],
+): Promise<Map<string, Known>> {
+  if (numbers.length === 0) return new Map();
+  const rows = await sql<(Known & { hash: Buffer; list: string })[]>`
+    select id, requested_at, expires_at, coalesce(expires_at <= now(), false) as ended, phone_hash as hash, list
+    from dnc_entries
+    where property_id = ${property.id} and phone_hash = any(${hashesOf(numbers)}::bytea[])
+    order by id for update`;
+  return new Map(rows.map((row) => [nameOf(row, row.list), row]));
+}
+
+const hashesOf = (numbers: readonly ListedAddress[]) =>
+  byteaLiteral(numbers.map(({ hash }) => hash.toString("hex")));
+
+function listedAlready({ list }: New, { id, expires_at }: Known): Fault {
+  const until = expires_at ? ` until ${expires_at}` : "";
+  return new Fault("conflict", {
+    message: `This number is already on the ${list} list${until}, as ${id}. Change that entry instead.`,
   });
+}
+
+/** By the input of a new entry, the one that has ended and bars nobody any more. */
+const replacedBy = new WeakMap<object, Known>();
+
+/** Removes the entries that new ones replace. */
+async function forget({ sql, property }: Context, changes: readonly Change<typeof columns>[]): Promise<void> {
+  const ids = changes.flatMap(({ input }) => replacedBy.get(input)?.id ?? []);
+  if (ids.length === 0) return;
+  await sql`delete from dnc_entries where property_id = ${property.id} and id = any(${ids}::uuid[])`;
+}
+
+/** The audit log keeps a replaced entry, as it keeps one that a manager lifts. */
+async function afterWrite({ audit }: Context, { input }: Change<typeof columns>): Promise<void> {
+  const replaced = replacedBy.get(input);
+  if (!replaced) return;
+  const { id, requested_at, expires_at } = replaced;
+  audit({ diff: { replaced: { id, requested_at, expires_at } } });
+}
+
+interface Fresh {
+  values: { list: string };
+  listed: ListedAddress;
+}
+
+const isReassigned = ({ values }: Fresh) => values.list === "reassigned";
+
+/** A listed number bars the players who have it, and not the players who share their email. */
+async function stopSendsTo(
+  context: Context,
+  entries: readonly Fresh[],
+  channels: readonly Channel[],
+  reason: BlockReason,
+): Promise<void> {
+  if (entries.length === 0) return;
+  const { sql, property } = context;
+  const holders = await sql<{ id: string }[]>`
+    select id from players where property_id = ${property.id}
+      and phone_hash = any(${hashesOf(entries.map(({ listed }) => listed))}::bytea[])`;
+  const ids = holders.map(({ id }) => id);
+  await stopSends(context, ids, channels, reason);
 }

@@ -96,7 +96,10 @@ async function beforeDelete(context: Context, provider: RowOf<typeof columns>): 
   return { credentials: {}, is_default: false };
 }
 
-/** Refuses to take a channel's only provider from messages that may still go: the built-in one would take them. */
+/**
+ * Refuses to take a channel's only provider from messages that may still go: the built-in one would take them. Behind
+ * `refuseUsed`, whose lock holds.
+ */
 async function refuseLast(
   { sql, property }: Context,
   { id, channel }: { id: string; channel: SendingChannel },

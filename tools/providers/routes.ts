@@ -82,7 +82,10 @@ const REST_MS = 60_000;
 /** By its id, performance.now() until which a failing provider rests in this process. */
 const resting = new WeakMap<JobContext["runtime"], Map<string, number>>();
 
-/** A provider that is silent would use up the whole shift before the next one is asked. */
+/**
+ * A provider that is silent would use up the whole shift before the next one is asked, and would keep messages whose
+ * outcome nobody knows. One that refuses us comes before it: its refusal is quick, and sends nothing.
+ */
 function restedFirst(runtime: JobContext["runtime"], candidates: readonly Candidate[]): Candidate[] {
   const rests = resting.get(runtime);
   const isResting = ({ id }: Candidate) => id !== null && (rests?.get(id) ?? 0) > performance.now();

@@ -4,7 +4,7 @@ import { Fault, invalid } from "#runtime/faults.ts";
 import { afterChange, readable, timestamp, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, type NextOf, type RowOf, table, type Values } from "#runtime/operation/table.ts";
-import { refuseUsed, refuseUsedInJourney } from "#tools/uses/refuse-used.ts";
+import { lockUses, refuseUsed, refuseUsedInJourney } from "#tools/uses/refuse-used.ts";
 import refreshSegment, { forgetMembers } from "./refresh-segment.job.ts";
 import { Condition, Group } from "./rules/compile.ts";
 import { audienceOf } from "./rules/references.ts";
@@ -85,6 +85,7 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
   if (next.type === "static" && next.conditions.length + next.groups.length > 0) {
     throw invalid("conditions", "belong to dynamic segments; a static one has members");
   }
+  await lockUses(context);
   const values = isCounted(current, next) ? input : { ...input, state: "computing" };
   return verb === "update" ? { ...values, version: current.version + 1 } : values;
 }

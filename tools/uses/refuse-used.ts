@@ -16,12 +16,22 @@ type Uses = Partial<Record<User, Fragment>>;
 
 /**
  * Refuses to delete a record, or to change its meaning, while work under way needs it. The refusal names that work: a
- * campaign that may still send, a game that is played, a segment, or a journey that players enter or are inside. Beginning
- * that work locks the record's row, so the two transactions see each other. `hint`: another way, in a sentence.
+ * campaign that may still send, a game that is played, a segment, or a journey that players enter or are inside. Work that
+ * begins meanwhile calls `lockUses`, so one of the two comes behind the other. `hint`: another way, in a sentence.
  */
 export async function refuseUsed(tenant: Tenant, used: Used, hint?: string): Promise<void> {
   await refuse(tenant, used.noun, { ...usesOf(used), journey: inVersion(used) }, hint);
 }
+
+/**
+ * Keeps the records that work names from a deletion until the work has begun or is refused, with its transaction. Call it
+ * before those records are looked up, and behind locks of their rows: a deletion has its row by then.
+ */
+export async function lockUses({ sql: transaction, property }: Tenant): Promise<void> {
+  await transaction`select pg_advisory_xact_lock_shared(${usesOfProperty(property.id)})`;
+}
+
+const usesOfProperty = (propertyId: string) => sql`hashtextextended(${`uses ${propertyId}`}, 0)`;
 
 /** The same for a change that only journeys do not bear: by default, of any journey that names the record. */
 export async function refuseUsedInJourney(
@@ -49,6 +59,7 @@ export function isLiveVersion(propertyId: string, version: Fragment): Fragment {
 
 async function refuse(tenant: Tenant, noun: Used["noun"], uses: Uses, hint?: string): Promise<void> {
   const { sql: transaction, property } = tenant;
+  await transaction`select pg_advisory_xact_lock(${usesOfProperty(property.id)})`;
   const parts = Object.entries(uses).map(([kind, names]) => rowsOf(property.id, kind as User, names));
   const [user] = await transaction<{ kind: User; name: string; status: string | null }[]>`
     ${join(parts, " union all ")} limit 1`;

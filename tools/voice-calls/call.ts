@@ -8,6 +8,18 @@ import type { TranscriptLine } from "#tools/voice/engine/transcript.ts";
 import { longestCall, voiceLaws } from "#tools/voice/law/law.ts";
 import { OPEN_CALLS } from "./voice-calls.table.ts";
 
+/** Our next words and act in a live call. */
+export interface Answer {
+  say: readonly string[];
+  /** As in a step. `end`: the call is over. `refused`: another WebSocket has led this call. */
+  act: "listen" | "close" | "pause" | "end" | "none" | "refused";
+}
+
+/** The answer to the last request about a call. */
+export interface Answered extends Answer {
+  requestId: string;
+}
+
 /** A call as it is stored. */
 export interface StoredCall {
   id: string;
@@ -21,7 +33,7 @@ export interface StoredCall {
   outcome: CallOutcome | null;
   answered_by: "human" | "machine" | null;
   script: CallScript | null;
-  state: CallState | null;
+  state: (CallState & { answered?: Answered }) | null;
   transcript: TranscriptLine[];
   disclosed_at: string | null;
   error_code: string | null;

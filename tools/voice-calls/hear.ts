@@ -1,23 +1,21 @@
+import type { CallScript } from "#runtime/channels/provider/call.ts";
 import type { Notice } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { verdictsOn } from "#tools/compliance/verdicts.ts";
 import { keywordsOf } from "#tools/sms/keywords.ts";
-import { type Heard, nextStep, type Step } from "#tools/voice/engine/engine.ts";
+import { type CallState, type Heard, nextStep, type Step } from "#tools/voice/engine/engine.ts";
 import { hasStopKey, type IsStop, stopReader } from "#tools/voice/engine/heard.ts";
 import type { CallOutcome } from "#tools/voice/engine/outcomes.ts";
 import { secondsToSay, stepLines, theirLines } from "#tools/voice/engine/transcript.ts";
 import { longestCall, voiceLaws } from "#tools/voice/law/law.ts";
 import { LISTEN_SECONDS } from "#tools/voice/problems.ts";
-import { findCall, type StoredCall, settleCallsLater } from "./call.ts";
+import { type Answer, type Answered, findCall, type StoredCall, settleCallsLater } from "./call.ts";
 import { endCall, endStopped } from "./end.ts";
 import { emitCallEvents } from "./events.ts";
 import { revokeBySpeech } from "./stop.ts";
 
 /** The next words and act of a live call, and the notices that settle its send. */
-export interface Reply {
-  say: readonly string[];
-  /** As in a step. `end`: the call is over. `refused`: another WebSocket has led this call. */
-  act: "listen" | "close" | "pause" | "end" | "none" | "refused";
+export interface Reply extends Answer {
   notices: Notice[];
 }
 
@@ -25,7 +23,8 @@ const NOTHING: Reply = { say: [], act: "none", notices: [] };
 
 /**
  * The next step of a live call. The heard words, the answer and its effects are stored before the caller says a word: a
- * stop is in force before the call ends. A call that is over says nothing any more.
+ * stop is in force before the call ends. A call that is over says nothing any more. A request that is repeated, because
+ * the answer to its commit was lost, gets the stored answer, and is heard once.
  */
 export async function hear(
   context: Context,
@@ -39,6 +38,30 @@ export async function hear(
   await lockPlayer(context, seen);
   const call = await findCall(context, sendId, { lock: true });
   if (!call?.script || !call.state) return { ...NOTHING, act: "end" };
+  const { requestId } = context.call;
+  const { answered } = call.state;
+  if (answered?.requestId === requestId) return { say: answered.say, act: answered.act, notices: [] };
+  const reply = await replyTo(context, call as LiveCall, heard, providerCallId);
+  const { say, act } = reply;
+  // The call is another WebSocket's.
+  if (act !== "refused") await remember(context, call, { requestId, say, act });
+  return reply;
+}
+
+type LiveCall = StoredCall & { script: CallScript; state: CallState };
+
+async function remember({ sql, property }: Context, { id }: StoredCall, answered: Answered): Promise<void> {
+  await sql`
+    update voice_calls set state = state || ${{ answered }}::jsonb
+    where property_id = ${property.id} and id = ${id}`;
+}
+
+async function replyTo(
+  context: Context,
+  call: LiveCall,
+  heard: Heard,
+  providerCallId: string | undefined,
+): Promise<Reply> {
   const isStop = stopReader(await keywordsOf(context));
   const stops = asksToStop(heard, isStop);
   // The address of a WebSocket leads one call once.

@@ -43,10 +43,12 @@ export async function applyCallNews(
   const stop = heard && lines.length === 0 ? { ...heard, n: call.transcript.length } : heard;
   if (stop) await revokeBySpeech(context, call, stop);
   if (notice.state !== "ended") return [];
-  if (stop && call.status === "ended") await endStopped(context, call, lines.length > 0 ? null : stop);
   if (call.status === "ended" && notice.seconds !== undefined && notice.cost === undefined)
     await priceCall(context, call.id);
-  return endCall(context, call, stop ? "opted_out" : outcomeOf(call, notice, { lines, discloses }));
+  const outcome = stop ? "opted_out" : outcomeOf(call, notice, { lines, discloses });
+  const notices = await endCall(context, call, outcome);
+  if (stop) await endStopped(context, call, lines.length > 0 ? null : stop);
+  return notices;
 }
 
 function withoutPerson({ lines: _, message: __, providerMessageId: ___, ...notice }: CallNotice): CallNotice {

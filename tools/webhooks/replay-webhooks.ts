@@ -44,13 +44,8 @@ export default tool({
       where property_id = ${property.id} and endpoint_id = ${input.endpointId} and status = ${status}
         and created_at >= ${since} and created_at < ${until}
         ${status === "pending" ? sql`and next_attempt_at > now()` : sql``}
-        ${
-          after
-            ? sql`and (created_at, id) > (
-                select created_at, id from webhook_deliveries where property_id = ${property.id} and id = ${after})`
-            : sql``
-        }
-      order by created_at, id limit ${MOST}`;
+        ${after ? sql`and id > ${after}` : sql``}
+      order by id limit ${MOST}`;
     const ids = chosen.map(({ id }) => id);
     await lockDeliveries(context, ids);
     const { count: replayed } = await sql`

@@ -59,6 +59,47 @@ describe("a do-not-call entry", () => {
     expect(audit.body[0].diff.replaced.id).toBe(first.id);
   });
 
+  test("of an array is checked as if it came alone behind those before it", async () => {
+    const [ended, named, other] = [0, 1, 2].map(() => `+1702555${next++}`);
+    const first = (await service.post("/api/dnc_entries", { phone: ended, note: "first" })).body;
+    await service.database.db.asProperty(
+      service.tenant.id,
+      (sql) => sql`
+        update dnc_entries set expires_at = now()
+        where property_id = ${service.tenant.id} and id = ${first.id}`,
+    );
+    const rows = [
+      { phone: other, note: "0" },
+      { phone: ended, note: "1" },
+      { phone: other, list: "reassigned", note: "2" },
+      { phone: named, expires_at: "2099-01-01T00:00:00Z", note: "3" },
+    ];
+    for (const [bad, status, error] of [
+      [{ phone: other }, 409, /^Record \[4\]: This number is already on the internal list, as /],
+      [{ phone: named }, 409, /^Record \[4\]: This number is already on the internal list until 2099-01-01/],
+      [{ phone: "12" }, 400, /^Record \[4\]: phone: is not a possible phone number/],
+      [
+        { phone: named, list: "state", expires_at: "2020-01-01T00:00:00Z" },
+        400,
+        /^Record \[4\]: expires_at: /,
+      ],
+    ] as const) {
+      const { status: answered, body } = await service.post("/api/dnc_entries", [
+        ...rows,
+        bad,
+        { phone: "1" },
+      ]);
+      expect([answered, body.error]).toEqual([status, expect.stringMatching(error)]);
+    }
+    const { status, body } = await service.post("/api/dnc_entries", rows);
+    expect([status, body.map(({ note }: { note: string }) => note)]).toEqual([201, ["0", "1", "2", "3"]]);
+    const listed = await service.get("/api/dnc_entries?note=in.(0,1,2,3,first)&select=note");
+    expect(listed.body.map(({ note }: { note: string }) => note)).toEqual(["3", "2", "1", "0"]);
+    const replaced = async (index: number) =>
+      (await service.get(`/api/audit_logs?entity_id.eq=${body[index].id}`)).body[0].diff?.replaced?.id;
+    expect([await replaced(0), await replaced(1)]).toEqual([undefined, first.id]);
+  });
+
   test("cannot be made to end by a key either", async () => {
     const id = await entry();
     const patch = (expires_at: string | null) =>

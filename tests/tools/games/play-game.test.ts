@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
+import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { lockWaits } from "../../support/blocking.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type Arcade, arcade, HALF, SURE } from "./arcade.ts";
 
@@ -346,6 +348,40 @@ describe("stock", () => {
       outcomes.push((await place.play(game, await place.player())).outcome);
     expect(outcomes.filter((outcome) => outcome === "win")).toHaveLength(left);
   });
+
+  test.each([1, 5])(
+    "of a day is taken anew by a play that comes after midnight, with %i left",
+    async (left) => {
+      const prize = { label: "Ten", value: 10, daily_limit: left + 1 };
+      const game = await place.game([prize], { reset_timezone: "UTC" });
+      const player = await place.player();
+      const admin = postgres(service.database.url, { max: 2, onnotice: () => {} });
+      const won = (sql: postgres.ISql, days: number) => sql`
+      update game_prizes set won_on = (now() at time zone 'UTC')::date + ${days}::int, won_today = 1
+      where game_id = ${game}`;
+      await won(admin, 0);
+      const ready = Promise.withResolvers<void>();
+      const release = Promise.withResolvers<void>();
+      // A win of a later day, which is stored first.
+      const winning = admin.begin(async (sql) => {
+        await won(sql, 2);
+        ready.resolve();
+        await release.promise;
+      });
+      await ready.promise;
+      const playing = place.play(game, player);
+      await lockWaits(admin, 1);
+      const [clock] = await admin`select clock_timestamp() as midnight`;
+      release.resolve();
+      await winning;
+      expect(await playing).toMatchObject({ outcome: "win" });
+      const [played] = await admin`
+      select p.won_today, s.last_played_at > ${clock!.midnight} as after_midnight
+      from game_prizes p join game_standings s using (game_id) where p.game_id = ${game} and p.won_on is not null`;
+      expect(played).toEqual({ won_today: 2, after_midnight: true });
+      await admin.end();
+    },
+  );
 
   test("of a player and of a day is not exceeded by a race", async () => {
     const ids = await Promise.all(Array.from({ length: 20 }, () => place.player()));

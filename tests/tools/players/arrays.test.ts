@@ -81,6 +81,15 @@ test("an array of records needs no more look-ups than two", async (context) => {
       // A computed column is read behind the insert.
       2,
     ],
+    [
+      "/api/dnc_entries",
+      (from, to) =>
+        players
+          .slice(from, to)
+          .map((_, n) => ({ phone: `+1702555${1000 + from + n}`, list: n % 3 ? "internal" : "reassigned" })),
+      {},
+      2,
+    ],
   ];
   for (const [path, rows, headers, writes] of requests) {
     const two = await lookUps(path, rows(0, 2), headers, writes);

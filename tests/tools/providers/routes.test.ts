@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { EmailMessage, SendOutcome } from "#runtime/channels/provider/channel.ts";
 import { PARALLEL_BATCHES } from "#tools/campaigns/delivery/shift.ts";
+import type { Candidate } from "#tools/providers/choose.ts";
+import { openRoutes } from "#tools/providers/routes.ts";
 import { shifted } from "../../support/database.ts";
 import { Killed, loseWorker, vendor } from "../../support/job-runner.ts";
 import { newScenario, type Scenario } from "../../support/scenario.ts";
@@ -195,6 +197,22 @@ test("a provider that refuses us goes last from then on, until its credentials a
   expect(both.given("sendgrid")).toHaveLength(tried);
   await scenario.call("update_message_provider", { id: bad, credentials: { api_key: "SG.new" } });
   expect((await health()).sendgrid).toEqual({ health: "unknown", last_error: null });
+});
+
+test("a provider that refuses us is asked before one that was silent a moment ago: its refusal keeps no message", () => {
+  const candidate = (id: string, health: string): Candidate => ({
+    ...{ id, health, name: "resend", settings: {}, trusted: false, revision: null },
+    ...{ fromAddress: null, limits: null, maxConcurrent: null },
+  });
+  const silent = candidate("silent", "failing");
+  const candidates = [silent, candidate("well", "ok"), candidate("refusing", "refused")];
+  const runtime = { open: () => vendor().sender } as never;
+  const nothing = { runtime, transact: null as never, log: service.internals.log };
+  const open = () => openRoutes(nothing, "email", candidates, null as never);
+  const { all, note } = open();
+  expect(all.map(({ candidate: { id } }) => id)).toEqual(["silent", "well", "refusing"]);
+  note(all[0]!, "failing", []);
+  expect(open().all.map(({ candidate: { id } }) => id)).toEqual(["well", "refusing", "silent"]);
 });
 
 test("a named provider has no stand-in, and its refusal fails the campaign", async () => {

@@ -5,6 +5,7 @@ import { HttpResponse, http, passthrough } from "msw";
 import { setupServer } from "msw/node";
 import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { ConnectionLost } from "#db/connection/open.ts";
 import { relayToken } from "#runtime/channels/voice/relay-callbacks.ts";
 import { serveCalls } from "#transports/voice/relay.ts";
 import { lockWaits, openTransaction } from "../../support/blocking.ts";
@@ -648,6 +649,72 @@ test("a stop is stored though another writer holds the player for longer than a 
   expect(await row()).toMatchObject({ status: "ended", outcome: "opted_out" });
   expect(await isAllowed(playerId)).toBe(false);
   await admin.end();
+});
+
+test("a stop is in force and ends the call while another writer holds the player for as long as it likes", async () => {
+  const { playerId, campaign, call: one } = await call();
+  const phone = await pickUp(service.baseUrl, one);
+  await phone.heard(3);
+  const admin = postgres(service.database.url, { max: 2, onnotice: () => {} });
+  const release = await openTransaction(
+    admin,
+    (sql) => sql`select from players where id = ${playerId} for update`,
+  );
+  phone.say("stop calling me");
+  await phone.ended;
+  expect(await isAllowed(playerId)).toBe(false);
+  await release();
+  await service.idle();
+  const revoked = () =>
+    scenario.query(
+      (sql) => sql`
+        select channel, collection_method from consent_records
+        where property_id = ${scenario.id} and player_id = ${playerId} and action = 'revoked' and channel = 'voice'`,
+    );
+  await vi.waitFor(async () => expect(await revoked()).toHaveLength(1), { timeout: 30_000 });
+  expect(await revoked()).toEqual([{ channel: "voice", collection_method: "voice_speech" }]);
+  expect(await row()).toMatchObject({ status: "ended", outcome: "opted_out" });
+  expect((await row()).transcript.at(-1)).toMatchObject({ n: 3, by: "them", text: "stop calling me" });
+  expect(await status(campaign)).toMatchObject({ status: "delivered" });
+  await admin.end();
+});
+
+test("a step whose commit is not answered is heard once, and answered all the same", async () => {
+  const { playerId, call: one } = await call();
+  let toLose = 0;
+  const { db } = service.internals;
+  const asProperty: typeof db.asProperty = async (...given) => {
+    const value = await db.asProperty(...given);
+    toLose -= 1;
+    if (toLose >= 0) throw new ConnectionLost();
+    return value;
+  };
+  const server = createServer();
+  const endCalls = serveCalls(server, { ...service.internals, db: { ...db, asProperty } }, pace);
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  toLose = 1;
+  const phone = await pickUp(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, one);
+  await phone.heard(3);
+  toLose = 1;
+  phone.say("Who is calling?");
+  await phone.heard(4);
+  toLose = 1;
+  phone.say("stop calling me");
+  await phone.ended;
+  await service.idle();
+  const { transcript, outcome } = await row();
+  expect(
+    transcript.filter(({ by }: { by: string }) => by === "them").map(({ text }: { text: string }) => text),
+  ).toEqual(["Who is calling?", "stop calling me"]);
+  expect(outcome).toBe("opted_out");
+  const revoked = await scenario.query(
+    (sql) => sql`
+      select from consent_records
+      where property_id = ${scenario.id} and player_id = ${playerId} and action = 'revoked' and channel = 'voice'`,
+  );
+  expect(revoked).toHaveLength(1);
+  await endCalls();
+  server.close();
 });
 
 test("a gateway's page in place of the carrier's answer is no call that was placed", async () => {

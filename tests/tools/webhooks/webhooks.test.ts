@@ -167,6 +167,23 @@ describe("sending again", () => {
     });
   });
 
+  test("a replay goes on behind a delivery that has been erased meanwhile", async () => {
+    const { url, received } = await webhooks.receiver();
+    const { body } = await create({ url });
+    await webhooks.emit("player.created", [PLAYER, PLAYER, PLAYER]);
+    await webhooks.work();
+    const [first, erased, last] = (await webhooks.deliveriesOf(body.id)).map(({ id }) => id).toSorted();
+    await webhooks.asTenant(async (sql) => {
+      await sql`update webhook_deliveries set status = 'failed' where id = any(${[first!, last!]}::uuid[])`;
+      await sql`delete from webhook_deliveries where id = ${erased}`;
+    });
+    const since = new Date(Date.now() - 86_400_000).toISOString();
+    const replayed = await webhooks.call("replay_webhooks", { endpointId: body.id, since, after: erased });
+    expect(replayed.body).toEqual({ success: true, replayed: 1, next_after: null });
+    await webhooks.work();
+    expect(received.slice(3).map(({ headers }) => headers["x-service-delivery"])).toEqual([last]);
+  });
+
   test("a replay of what is pending sends at once what waits for its next attempt, and lets the endpoint rest no more", async () => {
     let status = 500;
     const { url, received } = await webhooks.receiver(() => ({ status }));

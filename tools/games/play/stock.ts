@@ -1,7 +1,7 @@
 import { isSqlState } from "#db/connection/error-code.ts";
 import { type Fragment, sql } from "#db/sql.ts";
 import { Fault } from "#runtime/faults.ts";
-import type { Context } from "#runtime/operation/context.ts";
+import { type Context, Stale } from "#runtime/operation/context.ts";
 import { ticketAt } from "#tools/games/draw/deck.ts";
 import { numberBelow } from "#tools/games/draw/number.ts";
 import { type Odds, prizeAt } from "#tools/games/draw/odds.ts";
@@ -102,11 +102,12 @@ interface Taken {
   day: string;
 }
 
-// A play of a day that has passed meanwhile counts in the newer one, whose count it must not begin anew.
+// The row has the count of the newest day alone. A play whose day has passed meanwhile runs once more, in the new one; the
+// second time it counts there in any case, and must not begin that count anew.
 const newest = (day: string) => sql`greatest(won_on, ${day}::date)`;
 const wonToday = (day: string) => sql`case when won_on >= ${day}::date then won_today else 0 end`;
 
-/** Never takes the last one: the columns' checks refuse -1, and the calls run again. */
+/** Never takes the last one, nor one of a day that has passed: the columns' checks refuse -1, and the calls run again. */
 function taken(all: Taken[]): Fragment[] {
   const wins = Map.groupBy(all, ({ prizeId, day }) => `${prizeId} ${day}`);
   return [...wins.keys()].sort().map((key) => {
@@ -114,11 +115,12 @@ function taken(all: Taken[]): Fragment[] {
     const { propertyId, prizeId, day } = those[0]!;
     const amount = sql`${those.length}::int`;
     const today = sql`${wonToday(day)} + ${amount}`;
+    const isOpen = sql`${today} < daily_limit and (won_on is null or won_on <= ${day}::date)`;
     return sql`
       update game_prizes
       set inventory_remaining = case when inventory_remaining > ${amount} then inventory_remaining - ${amount}
           when inventory_total is not null then -1 end,
-        won_on = ${newest(day)}, won_today = case when daily_limit is null or ${today} < daily_limit then ${today} else -1 end
+        won_on = ${newest(day)}, won_today = case when daily_limit is null or ${isOpen} then ${today} else -1 end
       where property_id = ${propertyId} and id = ${prizeId}`;
   });
 }
@@ -127,17 +129,18 @@ const isTakenByOthers = (error: unknown) => isSqlState(error, "23514");
 
 /** Locks the prize to the end of the transaction, so that no other win comes between. */
 async function takeNow(
-  { sql: transaction, property, emit }: Context,
-  { id, game_id, label, kind }: StoredPrize,
+  { sql: transaction, property, emit, writeLast }: Context,
+  { id, game_id, label, kind, daily_limit }: StoredPrize,
   { standing: { day } }: Draw,
 ): Promise<boolean> {
-  const [left] = await transaction<{ remaining: number | null }[]>`
+  const [left] = await transaction<{ remaining: number | null; won_on: string }[]>`
     update game_prizes
     set inventory_remaining = inventory_remaining - 1, won_on = ${newest(day)},
       won_today = ${wonToday(day)} + 1
     where property_id = ${property.id} and id = ${id} and (inventory_total is null or inventory_remaining > 0)
       and (daily_limit is null or ${wonToday(day)} < daily_limit)
-    returning inventory_remaining as remaining`;
+    returning inventory_remaining as remaining, won_on`;
+  if (left && left.won_on > day && daily_limit !== null && writeLast) throw new Stale();
   if (left?.remaining === 0) emit("game.prize_depleted", { id, game_id, label, kind });
   return left !== undefined;
 }

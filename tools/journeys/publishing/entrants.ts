@@ -5,6 +5,7 @@ import { type Preflight, preflight } from "#tools/campaigns/preflight/preflight.
 import type { Definition, NodeOf } from "#tools/journeys/definition/definition.ts";
 import { findJourney, type Journey } from "#tools/journeys/journey/journey.ts";
 import { keepMembers } from "#tools/segments/refresh-segment.job.ts";
+import { lockUses } from "#tools/uses/refuse-used.ts";
 import { asCampaign, messageValues } from "./messages.ts";
 
 /** A person reads no more. */
@@ -81,6 +82,7 @@ export async function lockWithNamed(context: Context, journeyId: string): Promis
   await sql`
     select from message_providers where property_id = ${property.id} and id = any(${named}::uuid[]) order by id for key share`;
   await sql`select from custom_fields where property_id = ${property.id} order by id for key share`;
+  await lockUses(context);
   const journey = await findJourney(context, journeyId, { lock: "change" });
   if (!isDeepStrictEqual(namesOf(journey), namesOf(before))) {
     throw new Fault("conflict", {
