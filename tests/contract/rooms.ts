@@ -10,7 +10,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "runtime/channels/validation": ["mailgun.ts"],
   "runtime/jobs": ["queue.ts", "scheduler.ts", "worker.ts"],
   "runtime/limits": ["rate-limit.ts", "shares.ts", "turns.ts"],
-  "runtime/masking": ["guessing.ts", "values.ts"],
+  "runtime/masking": ["guessing.ts", "refuse-masked.ts", "values.ts"],
   "runtime/telemetry": ["activity.ts", "metrics.ts", "queue-figures.ts"],
   "tools/approvals": ["approval.ts", "lists.ts", "proposals.table.ts"],
   "tools/campaigns/approval": ["approve.ts", "watch-audiences.ts", "words.ts"],
