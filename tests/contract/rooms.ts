@@ -327,6 +327,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "anonymous.ts",
     "answer.ts",
     "body.ts",
+    "callback-limits.ts",
     "download-link.ts",
     "event-streams.ts",
     "file-body.ts",
