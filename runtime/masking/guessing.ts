@@ -8,24 +8,49 @@ const HIDDEN = [
   ...["email", "phone", "phone_e164", "address", "recipient", "sender", "html", "text", "decided_by_email"],
   ...GUARDED,
 ];
-/** Comparing whole values shows nothing that the caller does not know. */
-const WHOLE = new Set(["eq", "in", "is", "is_set", "is_not_set", "is_empty"]);
+/** Of these every value can be tried: a year has few days, a state has few postal codes. */
+const FEW_VALUES = new Set(["birth_date", "postal_code"]);
+const PRESENCE = new Set(["is", "is_set", "is_not_set", "is_empty"]);
+/** Comparing a few whole values shows nothing that the caller does not know. */
+const WHOLE = new Set(["eq", "in", ...PRESENCE]);
+/** Whole values in one call. With more of them, all numbers of an area are tried in a few calls. */
+const MOST_COMPARED = 100;
 const REFUSAL =
   "is masked for you, so it can only be compared with whole values (eq, in) and not be sorted by";
+const REFUSAL_OF_FEW =
+  "is masked for you, and has so few values that any comparison would tell it; ask only whether it is set";
+const REFUSAL_OF_MANY = `is masked for you, so one call compares at most ${MOST_COMPARED} values with it`;
 
-/** Refuses input by which a masked value could be guessed letter by letter. `more`: further masked columns. */
+/** Refuses input by which a masked value could be guessed, letter by letter or by trying. `more`: further masked columns. */
 export function refuseGuessing(input: Record<string, unknown>, more: readonly string[]): void {
-  const hidden = new RegExp(`(?<![a-z_])(?:${[...HIDDEN, ...more].join("|")})(?![a-z_@])`);
+  const hidden = new RegExp(`(?<![a-z_])(${[...HIDDEN, ...more].join("|")})(?![a-z_@])`);
+  let compared = 0;
+  const compare = (at: string, field: string, operator: string | undefined, values: () => number) => {
+    const [name = null] = hidden.exec(field) ?? [];
+    if (name === null) return;
+    const isFew = FEW_VALUES.has(name);
+    if (!(isFew ? PRESENCE : WHOLE).has(operator ?? "")) throw invalid(at, isFew ? REFUSAL_OF_FEW : REFUSAL);
+    compared += values();
+    if (compared > MOST_COMPARED) throw invalid(at, REFUSAL_OF_MANY);
+  };
+  const compareFilter = (key: string, value: string) => {
+    const isGroup = /^(?:not\.)?(?:or|and)$/.test(key);
+    if (isGroup && hidden.test(value)) throw invalid(key, REFUSAL);
+    const operator = operatorAmong(`${key}.${value}`.split(".").slice(1));
+    compare(key, key, operator, () => (operator === "in" ? value.split(",").length : 1));
+  };
   const { filters, order } = input;
   if (typeof order === "string" && hidden.test(order)) throw invalid("order", REFUSAL);
   if (typeof filters === "object" && filters !== null) {
-    for (const [key, value] of Object.entries(filters)) refuseFilter(key, String(value), hidden);
+    for (const [key, value] of Object.entries(filters)) compareFilter(key, String(value));
   }
   for (const [key, value] of pairsOf(input)) {
     if (key === "order" && hidden.test(value)) throw invalid(key, REFUSAL);
-    if (!OPTIONS.has(key)) refuseFilter(key, value, hidden);
+    if (!OPTIONS.has(key)) compareFilter(key, value);
   }
-  refuseRules(input, "", hidden);
+  for (const { path, field, operator, value } of rulesIn(input)) {
+    compare(path || "conditions", field, operator, () => (Array.isArray(value) ? value.length : 1));
+  }
 }
 
 /** The filters of a list that is asked for by an address's query. */
@@ -33,30 +58,19 @@ function pairsOf({ query }: Record<string, unknown>): [string, string][] {
   return Array.isArray(query) ? query.map(([key, value]) => [String(key), String(value)]) : [];
 }
 
-/** A filter `email.like`, the form `email: "like.a*"`, or a group of several. */
-function refuseFilter(key: string, value: string, hidden: RegExp): void {
-  const isGroup = /^(?:not\.)?(?:or|and)$/.test(key);
-  const text = isGroup ? value : `${key}.${value}`;
-  if (!hidden.test(isGroup ? text : key)) return;
-  if (isGroup) throw invalid(key, REFUSAL);
-  const [, ...words] = text.split(".");
-  const operator = operatorAmong(words);
-  if (!WHOLE.has(operator ?? "")) throw invalid(key, REFUSAL);
+interface RuleRow {
+  path: string;
+  field: string;
+  operator: string;
+  value: unknown;
 }
 
 /** Rule rows, wherever they stand. */
-function refuseRules(value: unknown, path: string, hidden: RegExp): void {
-  if (typeof value !== "object" || value === null) return;
-  const { field, operator } = value as { field?: unknown; operator?: unknown };
-  if (
-    typeof field === "string" &&
-    typeof operator === "string" &&
-    hidden.test(field) &&
-    !WHOLE.has(operator)
-  ) {
-    throw invalid(path || "conditions", REFUSAL);
-  }
-  for (const [key, inner] of Object.entries(value)) {
-    refuseRules(inner, Array.isArray(value) ? `${path}[${key}]` : path ? `${path}.${key}` : key, hidden);
+function* rulesIn(given: unknown, path = ""): Generator<RuleRow> {
+  if (typeof given !== "object" || given === null) return;
+  const { field, operator, value } = given as Record<string, unknown>;
+  if (typeof field === "string" && typeof operator === "string") yield { path, field, operator, value };
+  for (const [key, inner] of Object.entries(given)) {
+    yield* rulesIn(inner, Array.isArray(given) ? `${path}[${key}]` : path ? `${path}.${key}` : key);
   }
 }

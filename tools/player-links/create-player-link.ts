@@ -1,11 +1,12 @@
 import { z } from "zod";
 import { invalid } from "#runtime/faults.ts";
+import { refuseMasked } from "#runtime/masking/refuse-masked.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { findGame } from "#tools/games/game/game.ts";
 import { askAgent } from "./ask-agent.ts";
 import { PageName, PLAYER_PAGES, playerToken } from "./links.ts";
-import { assertVisitor, refuseMasked } from "./visitor.ts";
+import { assertVisitor } from "./visitor.ts";
 
 const HOUR = 3_600;
 const MOST_HOURS = 30 * 24;
@@ -43,7 +44,7 @@ export default tool({
   faults: ["invalid", "forbidden", "not_found"],
   async handler(context, { playerId, to, gameId, ttl }) {
     const { property, config, call, audit, now } = context;
-    refuseMasked(call);
+    refuseMasked(call, "the player's page shows it");
     const page = to === "free_entry" ? "game" : to;
     const below = await gamePath(context, to, gameId);
     const { id } = await assertVisitor(context, page, playerId);

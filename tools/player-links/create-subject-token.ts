@@ -1,8 +1,9 @@
 import { z } from "zod";
+import { refuseMasked } from "#runtime/masking/refuse-masked.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { askAgent } from "./ask-agent.ts";
 import { PageName, subjectToken } from "./links.ts";
-import { assertVisitor, refuseMasked } from "./visitor.ts";
+import { assertVisitor } from "./visitor.ts";
 
 export default tool({
   name: "create_subject_token",
@@ -24,7 +25,7 @@ export default tool({
   faults: ["forbidden", "not_found"],
   async handler(context, { playerId, to }) {
     const { property, config, call, audit, now } = context;
-    refuseMasked(call);
+    refuseMasked(call, "the player's page shows it");
     const { id } = await assertVisitor(context, to, playerId);
     askAgent(context, to, id);
     audit({ entity: "players", entityId: id, diff: { to } });

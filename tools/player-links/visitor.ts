@@ -1,5 +1,5 @@
-import { Fault, one } from "#runtime/faults.ts";
-import type { Call, Tenant } from "#runtime/operation/context.ts";
+import { one } from "#runtime/faults.ts";
+import type { Tenant } from "#runtime/operation/context.ts";
 import { FREE_STATUSES, PLAYER_STATUSES } from "#tools/statuses/players.ts";
 import { type LinkSubject, MESSAGE_LINK_DAYS, PLAYER_PAGES, type PlayerPage } from "./links.ts";
 
@@ -44,14 +44,6 @@ export async function openTo(
     where p.property_id = ${property.id} and p.id = any(${playerIds}::uuid[]) and p.deleted_at is null
       and p.status = any(${statusesFor(to)}::text[])`;
   return new Set(rows.map(({ id }) => id));
-}
-
-/** Throws `forbidden` for a caller who may not see names: the page shows them. */
-export function refuseMasked({ masked }: Call): void {
-  if (!masked) return;
-  throw new Fault("forbidden", {
-    message: "This key sees no personal data, and the player's page shows it. Use a key without pii_masked.",
-  });
 }
 
 /** Throws `not_found` for a player to whom the page is not open. */

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { didYouMean } from "#db/nearest.ts";
 import { formOfValues } from "#db/query/forms.ts";
 import { invalid } from "#runtime/faults.ts";
+import { refuseMasked } from "#runtime/masking/refuse-masked.ts";
 import { refuseUrl } from "#runtime/network/public-address.ts";
 import { readable, timestamp, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
@@ -61,9 +62,10 @@ export default table({
       ...(is_active === true && { disabled_reason: null, failing_since: null }),
     };
   },
-  async afterWrite({ enqueue, ask }, { verb, input, row }) {
+  async afterWrite({ call, enqueue, ask }, { verb, input, row }) {
     const leaves = ["url", "events", "include_pii", "is_active"].some((name) => name in input);
     if (verb !== "delete" && row.include_pii && row.is_active && leaves) {
+      refuseMasked(call, "the receiver gets it");
       const sentence = `Names, addresses, birth dates and custom fields of players go to ${JSON.stringify(row.url)} from now on, with the events ${row.events.join(", ")} (include_pii).`;
       ask?.({ sentences: () => [sentence] });
     }

@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto";
+import { STATUS_CODES } from "node:http";
 import { type Fault, faultBody } from "#runtime/faults.ts";
 import type { Allowance } from "#runtime/limits/rate-limit.ts";
 import { CURRENT_VERSION } from "#runtime/versions.ts";
@@ -10,6 +12,11 @@ export interface Frame {
   metadataUrl: string;
   /** Deprecation, Sunset and Link, if the request touches something deprecated. */
   notices?: Record<string, string> | undefined;
+}
+
+/** The facts of a request that asks for no version and has no credential of ours. */
+export function strangersFrame({ metadataUrl }: Pick<Frame, "metadataUrl">, allowance: Allowance): Frame {
+  return { requestId: randomUUID(), version: CURRENT_VERSION, allowance, metadataUrl };
 }
 
 export interface Extra {
@@ -71,28 +78,20 @@ function faultHeaders(frame: Frame, fault: Fault): Record<string, string> {
   return {};
 }
 
-/** A whole HTTP response as text, for connections on which Node's parser found no valid request. */
-export function rawAnswer(fault: Fault, allowance: Allowance): string {
+/** A whole HTTP response as text, for connections that have no valid request, or have left HTTP. */
+export function rawAnswer(frame: Frame, fault: Fault): string {
   const body = JSON.stringify(faultBody(fault));
+  const headers = {
+    "Content-Type": "application/json",
+    "Content-Length": Buffer.byteLength(body),
+    ...headersOf(frame),
+    ...faultHeaders(frame, fault),
+    Connection: "close",
+  };
   return [
-    `HTTP/1.1 ${fault.status} ${REASONS[fault.status] ?? "Error"}`,
-    "Content-Type: application/json",
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    `API-Version: ${CURRENT_VERSION}`,
-    `X-RateLimit-Limit: ${allowance.limit}`,
-    `X-RateLimit-Remaining: ${allowance.remaining}`,
-    `X-RateLimit-Reset: ${allowance.reset}`,
-    ...(fault.allow ? [`Allow: ${fault.allow.join(", ")}`] : []),
-    "Connection: close",
+    `HTTP/1.1 ${fault.status} ${STATUS_CODES[fault.status]}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     "",
     body,
   ].join("\r\n");
 }
-
-const REASONS: Record<number, string> = {
-  400: "Bad Request",
-  405: "Method Not Allowed",
-  408: "Request Timeout",
-  413: "Content Too Large",
-  431: "Request Header Fields Too Large",
-};

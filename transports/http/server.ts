@@ -1,15 +1,13 @@
-import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { getRequestListener, RequestError } from "@hono/node-server";
 import { withDeadline } from "#db/connection/open.ts";
 import { Fault, type FaultCode, loggedFault } from "#runtime/faults.ts";
 import { networkOf } from "#runtime/limits/rate-limit.ts";
-import { CURRENT_VERSION } from "#runtime/versions.ts";
-import { isCallAddress } from "#transports/voice/relay.ts";
 import { ADDRESS_LIMIT, type AdmissionControl } from "./admission.ts";
-import { answerFault, rawAnswer } from "./answer.ts";
+import { answerFault, rawAnswer, strangersFrame } from "./answer.ts";
 import type { Http } from "./handlers.ts";
 import { observed } from "./request-line.ts";
 
@@ -34,13 +32,20 @@ const LAST_ANSWER_MS = 7_000;
 /** A request ends by itself within this time. */
 const LAST_WORK_MS = 5_000;
 
-/** Serves the app. Port 0 takes any free port. */
+export interface ListenOptions {
+  host: string;
+  /** 0: any free port. */
+  port: number;
+  /** Whether a path takes requests to change the protocol. */
+  upgrades(path: string): boolean;
+  limits?: ConnectionLimits | undefined;
+}
+
+/** Serves the app. */
 export async function listen(
   app: Http,
   control: AdmissionControl,
-  host: string,
-  port: number,
-  limits: ConnectionLimits = CONNECTION_LIMITS,
+  { host, port, upgrades, limits = CONNECTION_LIMITS }: ListenOptions,
 ): Promise<Listening> {
   const server = createServer({
     // Enough for an upload of 200 MB over a slow line.
@@ -53,18 +58,16 @@ export async function listen(
     // Node's own refusal has no body; ours is JSON.
     requireHostHeader: false,
     // A request for another protocol, such as h2c, is answered by this one.
-    shouldUpgradeCallback: ({ url }) => isCallAddress(url ?? ""),
+    shouldUpgradeCallback: ({ url }) => upgrades(url ?? ""),
   });
   const listener = getRequestListener(app.fetch as never, {
     errorHandler: (error) => {
-      const requestId = randomUUID();
-      const { metadataUrl } = control;
-      const allowance = control.limiter.take("ip:unknown", ADDRESS_LIMIT);
+      const frame = strangersFrame(control, control.limiter.take("ip:unknown", ADDRESS_LIMIT));
       const fault =
         error instanceof RequestError
           ? new Fault("invalid", { message: "The request's address or Host is not valid." })
-          : loggedFault(control.log, error, { requestId });
-      return answerFault({ requestId, version: CURRENT_VERSION, allowance, metadataUrl }, fault);
+          : loggedFault(control.log, error, { requestId: frame.requestId });
+      return answerFault(frame, fault);
     },
   });
   let closing = false;
@@ -107,7 +110,8 @@ export async function listen(
 function refuseStrangers(server: Server, control: AdmissionControl, limits: ConnectionLimits): void {
   const refuse = (socket: Socket, fault: Fault) => {
     const address = `ip:${networkOf(socket.remoteAddress ?? "unknown")}`;
-    endConnection(socket, rawAnswer(fault, control.limiter.take(address, ADDRESS_LIMIT)), limits);
+    const frame = strangersFrame(control, control.limiter.take(address, ADDRESS_LIMIT));
+    endConnection(socket, rawAnswer(frame, fault), limits);
   };
   if (control.trustProxy === 0) capConnections(server, limits);
   watchBodies(server, limits, ({ socket }) => refuse(socket, new Fault("request_timeout")));
@@ -148,7 +152,7 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
 const LOOK_EVERY_MS = 1_000;
 
 /** Sends the last bytes of a connection, and ends it even if the other side keeps its half open. */
-export function endConnection(socket: Socket, text: string, { lingerMs }: ConnectionLimits): void {
+export function endConnection(socket: Duplex, text: string, { lingerMs }: ConnectionLimits): void {
   socket.end(text);
   const timer = setTimeout(() => socket.destroy(), lingerMs);
   socket.once("close", () => clearTimeout(timer));

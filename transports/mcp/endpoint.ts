@@ -3,9 +3,10 @@ import {
   isLegacyRequest,
   PROTOCOL_VERSION_META_KEY,
   type Server,
+  type StandardSchemaV1Sync,
+  specTypeSchemas,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
-import { z } from "zod";
 import { Fault, loggedFault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import type { Log } from "#runtime/log.ts";
@@ -46,13 +47,13 @@ const EMPTY_LIST = '"tools":[]';
 const UNSUPPORTED_VERSION = { code: -32_022, message: "Unsupported protocol version" };
 const UNKNOWN_METHOD = { code: -32_601, message: "Method not found" };
 
-const Initialize = z.looseObject({
-  params: z.looseObject({
-    protocolVersion: z.string(),
-    capabilities: z.looseObject({}),
-    clientInfo: z.looseObject({ name: z.string(), version: z.string() }),
-  }),
-});
+/** Requests whose malformed params the SDK would report as an internal error. */
+const REQUESTS = new Map<unknown, StandardSchemaV1Sync>([
+  ["initialize", specTypeSchemas.InitializeRequest],
+  ["resources/read", specTypeSchemas.ReadResourceRequest],
+  ["prompts/get", specTypeSchemas.GetPromptRequest],
+  ["completion/complete", specTypeSchemas.CompleteRequest],
+]);
 
 /** The MCP face of a catalog: a new server object per request, over parts that are built once. */
 export function mcpFace(service: Service, catalog: Catalog, makerOf = serverMaker): McpFace {
@@ -91,6 +92,9 @@ export function mcpFace(service: Service, catalog: Catalog, makerOf = serverMake
       idempotencyKey: request.headers.get("idempotency-key") ?? undefined,
       replayed: false,
     };
+    const refusal =
+      paramsRefusal(frame, body) ?? (exchange.modern ? null : legacyRefusal(frame, request, body));
+    if (refusal) return refusal;
     const list = exchange.listAsText ? listFor(exchange) : null;
     if (method === "subscriptions/listen")
       return answerListen(listening, { exchange, request: carried, body, frame, log: service.log });
@@ -99,8 +103,6 @@ export function mcpFace(service: Service, catalog: Catalog, makerOf = serverMake
       const answered = await modern.fetch(carried, { parsedBody: body });
       return framed(frame, marked(answered, exchange), list);
     }
-    const refusal = legacyRefusal(frame, request, body);
-    if (refusal) return refusal;
     const answered = await serveLegacy(server(exchange), carried, body);
     return framed(frame, remembered(opened, marked(answered, exchange)), list);
   };
@@ -154,10 +156,7 @@ async function answerListen(
 
 /** The answer to a message of the 2025 revisions that the SDK would not refuse in this way. */
 function legacyRefusal(frame: Frame, request: Request, body: unknown): Response | null {
-  if (methodOf(body) === "initialize") {
-    const wrong = initializeFlaw(body);
-    return wrong ? rpcError(frame, 200, { code: INVALID_PARAMS, message: wrong }, body) : null;
-  }
+  if (methodOf(body) === "initialize") return null;
   const version = request.headers.get("mcp-protocol-version");
   if (version === null || REVISIONS.some((known) => known === version)) return null;
   const data = { supported: REVISIONS, requested: version.slice(0, 100) };
@@ -228,13 +227,14 @@ function refuseBatch(request: Request, body: unknown): void {
   }
 }
 
-/** The fault of a message that opens a connection; the SDK would report it as an internal error. */
-function initializeFlaw(body: unknown): string | null {
-  const parsed = Initialize.safeParse(body);
-  if (parsed.success) return null;
-  return `Invalid initialize request: ${parsed.error.issues
-    .map(({ path, message }) => `${path.join(".")}: ${message}`)
-    .join("; ")}`;
+/** The answer to a request whose params are not those of its method. */
+function paramsRefusal(frame: Frame, body: unknown): Response | null {
+  const method = methodOf(body);
+  const issues = REQUESTS.get(method)?.["~standard"].validate(body).issues;
+  if (!issues) return null;
+  const reasons = issues.map(({ path, message }) => `${path?.join(".")}: ${message}`);
+  const message = `Invalid ${method} request: ${reasons.join("; ")}`;
+  return rpcError(frame, 200, { code: INVALID_PARAMS, message }, body);
 }
 
 function methodFault({ method }: Request): Fault | null {

@@ -23,7 +23,7 @@ import { mcpFace } from "#transports/mcp/endpoint.ts";
 import { openBadges } from "#transports/pages/inbox/badges.ts";
 import { openCounter } from "#transports/pages/message/opens.ts";
 import type { CallPace } from "#transports/voice/pace.ts";
-import { serveCalls } from "#transports/voice/relay.ts";
+import { isCallAddress, serveCalls } from "#transports/voice/relay.ts";
 import { type OpenedService, openService } from "./service.ts";
 
 export interface Running {
@@ -82,8 +82,15 @@ export async function compose(options: {
     metricsPort === null
       ? null
       : started.adopt(await listenHealth(health, config.host, metricsPort), (each) => each.close());
-  const listening = app && (await listen(app, control, config.host, config.port, options.connections));
-  const endCalls = listening && serveCalls(listening.server, service, options.callPace);
+  const listening =
+    app &&
+    (await listen(app, control, {
+      host: config.host,
+      port: config.port,
+      upgrades: isCallAddress,
+      limits: options.connections,
+    }));
+  const endCalls = listening && serveCalls(listening.server, service, control, options.callPace);
   // The server waits for open connections, so streams, calls and jobs end meanwhile.
   started.defer(async () => {
     const streams = [mcp?.close(), badges.close(), live.close(), endCalls?.()];

@@ -3,9 +3,14 @@ import type { Duplex } from "node:stream";
 import { WebSocketServer } from "ws";
 import { withDeadline } from "#db/connection/open.ts";
 import { isUuid } from "#db/text.ts";
+import { Fault, loggedFault, toFault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import { callbackReader } from "#tools/providers/callbacks.ts";
 import type { Line } from "#tools/providers/calls.ts";
+import type { AdmissionControl } from "#transports/http/admission.ts";
+import { rawAnswer } from "#transports/http/answer.ts";
+import { callbackLimits } from "#transports/http/callback-limits.ts";
+import { CONNECTION_LIMITS, endConnection } from "#transports/http/server.ts";
 import { converse } from "./conversation.ts";
 import { CALL_PACE, type CallPace } from "./pace.ts";
 
@@ -27,16 +32,24 @@ export function isCallAddress(path: string): boolean {
 export function serveCalls(
   server: Server,
   service: Service,
+  control: AdmissionControl,
   pace: CallPace = CALL_PACE,
 ): () => Promise<void> {
   const conversations = new Set<Promise<void>>();
   const sockets = new WebSocketServer({ noServer: true, maxPayload: LONGEST_FRAME, clientTracking: true });
   const upgrade = async (request: IncomingMessage, stream: Duplex, head: Buffer) => {
-    const line = await admitted(service, request).catch((error: unknown) => {
-      service.log.error({ err: error }, "a call's WebSocket could not be checked");
-      return 503 as const;
-    });
-    if (typeof line === "number") return refuse(stream, line);
+    const [, kind = "", id = "", sendId = "", token = ""] = PATH.exec(request.url ?? "") ?? [];
+    const limits = callbackLimits(control, request, id);
+    let line: Line;
+    try {
+      limits.check();
+      line = await admitted(service, request, { kind, id, sendId, token });
+    } catch (error) {
+      const fault = toFault(error);
+      const frame = limits.refused(fault);
+      loggedFault(service.log, fault, { provider: id, requestId: frame.requestId });
+      return endConnection(stream, rawAnswer(frame, fault), CONNECTION_LIMITS);
+    }
     sockets.handleUpgrade(request, stream, head, (socket) => {
       const conversation = converse(service, line, socket, pace).finally(() =>
         conversations.delete(conversation),
@@ -56,13 +69,16 @@ export function serveCalls(
   };
 }
 
-/** The line of a request that the carrier has signed, or the status of its refusal. */
-async function admitted(service: Service, { url = "", headers }: IncomingMessage): Promise<Line | 401 | 404> {
-  const [, kind, id, sendId, token] = PATH.exec(url) ?? [];
-  if (!kind || !isUuid(id) || !isUuid(sendId) || !token) return 404;
-  const reader = await callbackReader(service, kind, id).catch(() => null);
-  const verify = reader?.callbacks.verifyRelay;
-  if (!reader || !verify) return 404;
+/** The line of a request that the carrier has signed. Throws `not_found`, `invalid_credential` or `unavailable`. */
+async function admitted(
+  service: Service,
+  { url = "", headers }: IncomingMessage,
+  { kind, id, sendId, token }: { kind: string; id: string; sendId: string; token: string },
+): Promise<Line> {
+  if (!isUuid(sendId)) throw new Fault("not_found");
+  const reader = await callbackReader(service, kind, id);
+  const verify = reader.callbacks.verifyRelay;
+  if (!verify) throw new Fault("not_found");
   const handshake = {
     url: `${service.config.baseUrl}${url}`,
     headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])),
@@ -72,13 +88,5 @@ async function admitted(service: Service, { url = "", headers }: IncomingMessage
   };
   if (verify(handshake)) return { reader, sendId };
   service.log.warn({ provider: id }, "a call's WebSocket with a wrong signature was refused");
-  return 401;
-}
-
-const REASONS = { 401: "Unauthorized", 404: "Not Found", 503: "Service Unavailable" } as const;
-
-function refuse(stream: Duplex, status: keyof typeof REASONS): void {
-  // The other side may keep its half open for ever, and nobody else ends a connection that left HTTP.
-  stream.once("finish", () => stream.destroy());
-  stream.end(`HTTP/1.1 ${status} ${REASONS[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+  throw new Fault("invalid_credential");
 }

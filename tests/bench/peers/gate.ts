@@ -21,5 +21,5 @@ app.get(
   "/api/nothing",
   admitted(control, async ({ frame }) => answer(frame, 200, '{"ok":true}')),
 );
-const { port } = await listen(app, control, config.host, 0);
+const { port } = await listen(app, control, { host: config.host, port: 0, upgrades: () => false });
 serve(port);

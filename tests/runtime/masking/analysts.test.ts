@@ -83,6 +83,40 @@ describe("over REST, an analyst of a property that masks", () => {
     expect(body).toEqual([expect.objectContaining({ id: player, email: "m***@e***.com" })]);
   });
 
+  const lastDigits = (count: number) => Array.from({ length: count }, (_, at) => `+1775555${at + 1_000}`);
+  test.each([
+    ["a birth date", "birth_date.eq=1971-03-04"],
+    ["birth dates that it is not", "birth_date=not.in.(1971-03-04,1971-03-05)"],
+    ["postal codes", "postal_code=in.(89101,89102)"],
+    ["101 numbers", `phone.in=(${lastDigits(101).map(encodeURIComponent)})`],
+    [
+      "one number and 100 others",
+      `phone.eq=%2B17755550123&phone.in=(${lastDigits(100).map(encodeURIComponent)})`,
+    ],
+  ])("cannot find a value by trying all that there are, as by %s", async (_, filters) => {
+    const path = `/api/players?${filters}`;
+    expect((await service.get(path, manager)).status).toBe(200);
+    const { status, text } = await service.get(path, analyst);
+    expect([status, text]).toEqual([400, expect.stringContaining("is masked for you")]);
+  });
+
+  test("cannot try all values by rules either", async () => {
+    const ask = (conditions: object[]) =>
+      service.post("/api/functions/segment-preview", { logic: "or", conditions }, analyst);
+    const rule = (field: string, value: unknown) => ({ field, operator: "in", value });
+    const refused = [
+      [rule("birth_date", ["1971-03-04"])],
+      [{ field: "postal_code", operator: "eq", value: "89101" }],
+      [rule("phone", lastDigits(60)), rule("phone_e164", lastDigits(60))],
+    ];
+    for (const conditions of refused) {
+      const { status, text } = await ask(conditions);
+      expect([status, text]).toEqual([400, expect.stringContaining("is masked for you")]);
+    }
+    const few = await ask([rule("phone", lastDigits(60)), { field: "birth_date", operator: "is_set" }]);
+    expect([few.status, few.body.count]).toEqual([200, 1]);
+  });
+
   test.each(["/api/mailbox_messages", "/api/inbox_messages"])(
     "reads no message of %s, and cannot guess its words",
     async (path) => {
@@ -150,3 +184,31 @@ describe("in the console, an analyst sees masked", () => {
 });
 
 const preview = () => ({ campaignId: campaign, playerId: player });
+
+test("a masked key lets no endpoint have personal data, and takes none over that has it", async () => {
+  const { id: propertyId } = service.tenant;
+  const { api_key } = await service.call("create_api_key", {
+    ...{ property_id: propertyId, name: "masked", pii_masked: true, agent_confirmation: "off" },
+  });
+  const asked = (name: string, input: object) =>
+    onceOverMcp(service, CATALOG.operations.get(name)!, { ...input }, { "X-Api-Key": api_key });
+  const url = "https://receiver.example/hook";
+  const events = ["player.created"];
+  const refusal = { code: "forbidden", message: expect.stringContaining("sees no personal data") };
+  expect((await asked("create_webhook_endpoint", { url, events, include_pii: true })).data).toMatchObject(
+    refusal,
+  );
+  const { id } = await service.call(
+    "create_webhook_endpoint",
+    { url, events, include_pii: true },
+    propertyId,
+  );
+  const elsewhere = await asked("update_webhook_endpoint", { id, url: `${url}/of-another` });
+  expect(elsewhere.data).toMatchObject(refusal);
+  const { data: plain } = await asked("create_webhook_endpoint", { url, events });
+  expect(plain).toMatchObject({ url, include_pii: false });
+  expect((await asked("update_webhook_endpoint", { id: plain.id, include_pii: true })).data).toMatchObject(
+    refusal,
+  );
+  expect((await asked("update_webhook_endpoint", { id, description: "CRM" })).isError).toBe(false);
+});

@@ -295,3 +295,18 @@ test("a message's broken text is named together with every unknown variable besi
     unknown("inbox.cta_url", "four"),
   ]);
 });
+
+test("a recipe refuses the name of an event that no event can have", async () => {
+  const { scenario } = clock;
+  for (const settings of [
+    { recipe: "welcome", event: "5 visits" },
+    { recipe: "win_back", segment_id: NOBODY, visit: "🎰" },
+    { recipe: "visit_thanks", event: "visit " },
+    { recipe: "big_loss_check_in", event: "loss\n" },
+  ]) {
+    const field = "visit" in settings ? "visit" : "event";
+    await expect(
+      scenario.call("create_journey_from_recipe", { propertyId: scenario.id, settings }),
+    ).rejects.toMatchObject({ code: "invalid", details: [{ field: `settings.${field}` }] });
+  }
+});

@@ -170,6 +170,11 @@ const strange = [
   "\\N",
   "\\.",
   "#N/A",
+  "＝1+1",
+  "＋1",
+  "－1",
+  "＠SUM(A1)",
+  "'＝already",
 ];
 
 test("a text that a spreadsheet would run starts with an apostrophe, and numbers and phones do not", async () => {
@@ -179,12 +184,26 @@ test("a text that a spreadsheet would run starts with an apostrophe, and numbers
   const rows = await exported(tenant);
   const cells = new Map(rows.map((row) => [row.player_id, row.first_name]));
   const guarded = strange.flatMap((text, index) => (cells.get(`S${index}`) === text ? [] : [text]));
-  expect(guarded).toEqual(["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "'=already", "''-twice", "+1"]);
+  expect(guarded).toEqual([
+    ...["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "'=already", "''-twice", "+1"],
+    ...["＝1+1", "＋1", "－1", "＠SUM(A1)", "'＝already"],
+  ]);
   for (const text of guarded) expect(cells.get(`S${strange.indexOf(text)}`)).toBe(`'${text}`);
 });
 
 test("an export comes in again as it was, and goes out as the same file", async () => {
-  const texts = [...strange, "true", "10", "1.50", "12345678901234567890", '"quoted"', "{}", "[1", "\ttab"];
+  const texts = [
+    ...strange,
+    "true",
+    "10",
+    "1.50",
+    "12345678901234567890",
+    '"quoted"',
+    "{}",
+    "[1",
+    "\ttab",
+    "\n=1",
+  ];
   const numbers = [10, -4.25, 1e21, 1e-7, 0, 1e300];
   const lists = [[], ["a"], ["=a", "b;c"], ['["'], ["[x]", "1"]];
   const from = await tenantWith(

@@ -155,6 +155,19 @@ test("a visit takes no browser over from another player: only the button does", 
   expect([await browsers(ann), await browsers(bob)]).toMatchObject([[{}, {}], []]);
 });
 
+test("no answer of the page is kept, names its address to others, or has its type guessed", async () => {
+  const id = await newPlayer();
+  const page = pageOf(id);
+  const json = { method: "POST", headers: { "content-type": "application/json" }, body: "{}" };
+  for (const answer of [await fetch(page), await fetch(`${page}/app.webmanifest`), await fetch(page, json)]) {
+    expect(Object.fromEntries(answer.headers), answer.url).toMatchObject({
+      "cache-control": "no-store",
+      "referrer-policy": "no-referrer",
+      "x-content-type-options": "nosniff",
+    });
+  }
+});
+
 test("all browsers of a player get it, as one message", async () => {
   const { id, browser } = await subscribed();
   const phone = push.browser();

@@ -1,12 +1,16 @@
-import { createServer, get } from "node:http";
+import { createServer, get, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { HttpResponse, http, passthrough } from "msw";
 import { setupServer } from "msw/node";
 import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { WebSocket } from "ws";
 import { ConnectionLost } from "#db/connection/open.ts";
 import { relayToken } from "#runtime/channels/voice/relay-callbacks.ts";
+import { Fault } from "#runtime/faults.ts";
+import { rateLimiter } from "#runtime/limits/rate-limit.ts";
+import { callbackLimits } from "#transports/http/callback-limits.ts";
 import { serveCalls } from "#transports/voice/relay.ts";
 import { lockWaits, openTransaction } from "../../support/blocking.ts";
 import { shifted } from "../../support/database.ts";
@@ -79,6 +83,36 @@ const isAllowed = async (playerId: string, others: string[] = []) => {
   });
   return reasons.every((reason: string) => others.includes(reason));
 };
+
+/** A server for calls alone, in whose time no minute ends. */
+async function ownServer() {
+  const { db, log } = service.internals;
+  const now = Date.now();
+  const limiter = rateLimiter({ db, now: () => now, log });
+  const control = { ...service.internals, limiter, metadataUrl: "", trustProxy: 0 };
+  const server = createServer();
+  const endCalls = serveCalls(server, service.internals, control, pace);
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  return {
+    here: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    control,
+    endCalls,
+    stop: async () => {
+      server.close();
+      await limiter.close();
+    },
+  };
+}
+
+function refusedHandshake(here: string, address: string): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const socket = new WebSocket(
+      address.replace(BASE_URL.replace("https", "wss"), here.replace("http", "ws")),
+    );
+    socket.once("unexpected-response", (_, answer) => resolve(answer.resume()));
+    socket.once("error", reject);
+  });
+}
 
 describe.each(["twilio", "telnyx"] as const)("a call by %s", (carrier) => {
   test("rings, is heard to its end, and is a delivered message", async () => {
@@ -441,6 +475,38 @@ test("forged callbacks and handshakes are refused, and change nothing", async ()
   expect(await row()).toEqual(before);
 });
 
+test("a flood of forged handshakes is cut off in the API's form, and takes no other provider's calls with it", async () => {
+  const { call: one } = await call();
+  const other = await scenario.call("create_message_provider", {
+    channel: "voice",
+    kind: "conversation-relay",
+    name: "misconfigured",
+    from_address: "+18005550198",
+    credentials: CREDENTIALS.telnyx,
+  });
+  const { here, control, stop } = await ownServer();
+  const address = one.address.replace(/(?<=conversation-relay\/)[^/]+/, other.id);
+  const incoming = { headers: {}, socket: { remoteAddress: "127.0.0.1" } } as IncomingMessage;
+  // Refused callbacks and handshakes count together.
+  for (let refused = 0; refused < 599; refused += 1) {
+    callbackLimits(control, incoming, other.id).refused(new Fault("invalid_credential"));
+  }
+  const last = await refusedHandshake(here, address);
+  expect(last.statusCode).toBe(401);
+  expect(last.headers).toMatchObject({
+    "content-type": "application/json",
+    "x-ratelimit-limit": "600",
+    "x-ratelimit-remaining": "0",
+    "www-authenticate": expect.stringMatching(/^Bearer /),
+  });
+  const beyond = await refusedHandshake(here, address);
+  expect([beyond.statusCode, Number(beyond.headers["retry-after"]) > 0]).toEqual([429, true]);
+  const phone = await pickUp(here, one);
+  await phone.heard(1);
+  await phone.hangUp();
+  await stop();
+});
+
 test("a carrier that refuses a number fails that call alone, and a silent one is never asked again", async () => {
   refusal = () => HttpResponse.json({ code: 21211, message: "not a number", status: 400 }, { status: 400 });
   const { campaign } = await call();
@@ -734,10 +800,8 @@ test("a provider is not deleted while its calls are under way", async () => {
 
 test("words that were heard before the service stops are stored before the calls' WebSockets are given up", async () => {
   const { playerId, call: one } = await call();
-  const server = createServer();
-  const endCalls = serveCalls(server, service.internals, pace);
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  const phone = await pickUp(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, one);
+  const { here, endCalls, stop } = await ownServer();
+  const phone = await pickUp(here, one);
   await phone.heard(3);
   const admin = postgres(service.database.url, { max: 2, onnotice: () => {} });
   const release = await openTransaction(admin, (sql) => sql`lock table voice_calls`);
@@ -753,6 +817,5 @@ test("words that were heard before the service stops are stored before the calls
   await release();
   await ending;
   expect(await isAllowed(playerId)).toBe(false);
-  await admin.end();
-  server.close();
+  await Promise.all([admin.end(), stop()]);
 });

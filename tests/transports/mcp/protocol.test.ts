@@ -289,3 +289,23 @@ test("an agent that begins with the wrong words is told that its parameters are 
   const good = await begin({ protocolVersion: "2025-11-25", capabilities: {}, clientInfo: client });
   expect(good.result).toMatchObject({ protocolVersion: "2025-11-25" });
 });
+
+test.each([
+  ["resources/read", undefined, "params"],
+  ["resources/read", { uri: 7 }, "params.uri"],
+  ["prompts/get", {}, "params.name"],
+  ["prompts/get", { name: "x", arguments: { a: 1 } }, "params.arguments.a"],
+  ["completion/complete", { ref: { type: "ref/prompt", name: 1 } }, "params.ref"],
+])("the request %s with the params %j is told which of them is wrong", async (method, params, field) => {
+  const modern = modernCall(method, params);
+  const answers = [
+    await service.send({ jsonrpc: "2.0", id: 7, method, params }, { "X-Api-Key": service.key }),
+    ...(params ? [await service.send(modern.body, modern.headers)] : []),
+  ];
+  for (const { json } of answers) {
+    expect(json.error).toMatchObject({
+      code: -32602,
+      message: expect.stringContaining(`Invalid ${method} request: ${field}: `),
+    });
+  }
+});

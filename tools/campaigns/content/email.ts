@@ -9,6 +9,7 @@ import {
   compileEmail,
   type EmailTemplate,
   listUnsubscribeHeaders,
+  oneLine,
   type PropertyVariables,
   playerVariables,
 } from "#tools/templates/rendering/email-template.ts";
@@ -106,7 +107,7 @@ function messageFor(mail: Mail, recipient: Recipient, link: string): EmailMessag
   const { html, ...rendered } = mail.compiled.render(variables);
   if (html !== undefined) mail.check?.(html);
   const name = [recipient.first_name, recipient.last_name].filter(Boolean).join(" ");
-  const toName = name.replace(/[\s\p{Cc}]+/gu, " ").trim();
+  const toName = oneLine(name);
   return {
     id: recipient.send_id,
     to: recipient.address,
@@ -152,7 +153,7 @@ function senderOf(
   const named = campaign.from_email ?? provider.fromAddress ?? property.from_email;
   const email = named ?? config.email.from ?? mailbox;
   if (!email) return null;
-  return { email, name: campaign.from_name ?? property.from_name ?? property.name };
+  return { email, name: oneLine(campaign.from_name ?? property.from_name ?? property.name) };
 }
 
 async function compile(

@@ -1,8 +1,9 @@
 import { z } from "zod";
+import { EventName } from "#tools/journeys/nodes/event-filter.ts";
 import type { Draft } from "./draft.ts";
 
 const event = (name: string, meaning: string) =>
-  z.string().min(1).max(60).default(name).describe(`The player event that ${meaning}`);
+  EventName.default(name).describe(`The player event that ${meaning}`);
 const segment = (meaning: string) => z.uuid().describe(`${meaning}, from list_segments`);
 const hello = 'Hello {{ first_name | default: "there" }}';
 

@@ -126,8 +126,8 @@ function optional(
   return parseField(field, source, field === "text" ? "text" : "html");
 }
 
-/** A line break in a subject would begin another header. */
-function oneLine(text: string): string {
+/** The text of a header: a line break in it would begin another one. */
+export function oneLine(text: string): string {
   return text.replace(/[\s\p{Cc}]+/gu, " ").trim();
 }
 

@@ -25,6 +25,14 @@ function policyOf({ scripts = [], workers = false, frames = false, manifest }: P
   ].join("; ");
 }
 
+/** Headers of answers to one person that are no page: nothing keeps them, lists them, or guesses their type. */
+export const UNSEEN = {
+  "cache-control": "no-store",
+  "referrer-policy": "no-referrer",
+  "x-robots-tag": "noindex",
+  "x-content-type-options": "nosniff",
+};
+
 export interface Page {
   title: string;
   language?: string;

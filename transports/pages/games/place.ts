@@ -2,7 +2,7 @@ import { html } from "hono/html";
 import { toFault } from "#runtime/faults.ts";
 import type { Place } from "#tools/game-pages/show-games.ts";
 import { readForm } from "#transports/pages/frame/form.ts";
-import type { Html } from "#transports/pages/frame/page.ts";
+import { type Html, UNSEEN } from "#transports/pages/frame/page.ts";
 import { playerPage } from "#transports/pages/frame/player-page.ts";
 import type { PageVisit } from "#transports/pages/player/player-link.ts";
 import { BUTTONS } from "./buttons.ts";
@@ -101,8 +101,6 @@ async function playOnce(visit: PageVisit, input: { gameId: string; nonce: number
 }
 
 const played = (plays: Place["plays"], number: number) => plays.find(({ nonce }) => nonce === number)?.id;
-
-const UNSEEN = { "cache-control": "no-store", "referrer-policy": "no-referrer", "x-robots-tag": "noindex" };
 
 function seeOther(location: string): Response {
   return new Response(null, { status: 303, headers: { ...UNSEEN, location } });

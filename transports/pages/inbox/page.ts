@@ -4,6 +4,7 @@ import { Fault, toFault } from "#runtime/faults.ts";
 import type { Folder, Inbox } from "#tools/inbox/inbox.ts";
 import { isMachine } from "#tools/tracking/engagement.ts";
 import { readForm } from "#transports/pages/frame/form.ts";
+import { UNSEEN } from "#transports/pages/frame/page.ts";
 import { playerPage } from "#transports/pages/frame/player-page.ts";
 import { mountPlayerLink, type PageVisit } from "#transports/pages/player/player-link.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
@@ -72,8 +73,6 @@ async function mark(visit: PageVisit): Promise<Response> {
     headers: { ...UNSEEN, location: stays ? `${here}/${id}` : list },
   });
 }
-
-const UNSEEN = { "cache-control": "no-store", "referrer-policy": "no-referrer", "x-robots-tag": "noindex" };
 
 /** The button of a message: it counts the click and leads to the message's own address, and to no other. */
 async function follow(visit: PageVisit): Promise<Response> {

@@ -7,6 +7,7 @@ import { readClickToken, readOpenToken } from "#tools/tracking/tokens.ts";
 import { linkAddress } from "#tools/tracking/track-mail.ts";
 import { ADDRESS_LIMIT, addressOf } from "#transports/http/admission.ts";
 import type { HttpContext } from "#transports/http/handlers.ts";
+import { UNSEEN } from "#transports/pages/frame/page.ts";
 import { strangerPage } from "#transports/pages/frame/player-page.ts";
 import { failedPage, tokenOf } from "#transports/pages/player/player-link.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
@@ -74,7 +75,6 @@ function machineOf(c: HttpContext): boolean {
   return isMachine(c.req.method, c.req.header("user-agent"));
 }
 
-const UNSEEN = { "cache-control": "no-store", "referrer-policy": "no-referrer", "x-robots-tag": "noindex" };
 // The smallest transparent GIF: 43 bytes.
 const GIF = Uint8Array.from(
   Buffer.from("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7", "base64"),

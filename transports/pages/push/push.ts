@@ -5,7 +5,7 @@ import type { PushState } from "#tools/push/push-page.ts";
 import { shownName } from "#tools/themes/theme.ts";
 import { readBody, readJson } from "#transports/http/body.ts";
 import { WORKER_PATH } from "#transports/pages/frame/assets.ts";
-import type { Html } from "#transports/pages/frame/page.ts";
+import { type Html, UNSEEN } from "#transports/pages/frame/page.ts";
 import { playerPage } from "#transports/pages/frame/player-page.ts";
 import { mountPlayerLink, type PageVisit } from "#transports/pages/player/player-link.ts";
 import type { Mounting } from "#transports/pages/player/visit.ts";
@@ -45,7 +45,7 @@ async function subscribe({ service }: Mounting, visit: PageVisit): Promise<Respo
 }
 
 function answer(status: number, body: object): Response {
-  return Response.json(body, { status, headers: { "cache-control": "no-store" } });
+  return Response.json(body, { status, headers: UNSEEN });
 }
 
 async function stop(visit: PageVisit): Promise<Response> {
@@ -65,7 +65,7 @@ async function manifest({ property, theme, here, speech }: PageVisit): Promise<R
     lang: speech.language,
   };
   return new Response(JSON.stringify(body), {
-    headers: { "content-type": "application/manifest+json", "cache-control": "no-store" },
+    headers: { "content-type": "application/manifest+json", ...UNSEEN },
   });
 }
 

@@ -46,6 +46,14 @@ test("a user of the property gets the message filled with samples, marked as a t
   expect(await scenario.get(id)).toMatchObject({ status: "draft", audience_count: 0 });
 });
 
+test("a sender's name of several lines is one line, as no vendor takes a line break in a header", async () => {
+  const id = await scenario.campaign({ from_name: "River Casino\r\nBcc: all@example.com" });
+  await send(id, { to: staff });
+  const { sender, given } = vendor();
+  await scenario.work({ open: () => sender });
+  expect(given.map(({ from }) => from.name)).toEqual(["River Casino Bcc: all@example.com"]);
+});
+
 test("a player gets it when the gate lets them pass, and a user may see it filled for a player", async () => {
   const ana = await scenario.player({ email: "ana@example.com", first_name: "Ana" });
   const id = await scenario.campaign();
