@@ -1,4 +1,5 @@
 import { Readable } from "node:stream";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Info, parse } from "csv-parse";
 import { errorCode } from "#db/connection/error-code.ts";
 import { Fault } from "#runtime/faults.ts";
@@ -8,6 +9,8 @@ export const MOST_ROWS = 1_000_000;
 const MOST_RECORD = 2 * 1_048_576;
 const DELIMITERS = [",", ";", "\t", "|"] as const;
 const HEAD = 65_536;
+/** Records between two turns of the event loop, some 2 ms: requests, and the writing of the last batch, wait for them. */
+const RECORDS_A_TURN = 64;
 
 /** How files with any delimiter are read. */
 export const CSV_FORM = {
@@ -120,7 +123,11 @@ export async function* records(
   source.on("error", (error) => parser.destroy(error));
   source.pipe(parser);
   try {
-    for await (const record of parser) yield record as string[];
+    let read = 0;
+    for await (const record of parser) {
+      yield record as string[];
+      if (++read % RECORDS_A_TURN === 0) await nextTurn();
+    }
   } catch (error) {
     throw explained(error, parser.info);
   } finally {
