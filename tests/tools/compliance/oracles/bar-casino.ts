@@ -4,7 +4,18 @@ import type { Channel } from "#tools/compliance/channels.ts";
 import { shifted } from "../../../support/database.ts";
 import { runNext } from "../../../support/job-runner.ts";
 import type { TestService } from "../../../support/service.ts";
-import { type Act, CHANNELS, EMAILS, EVIDENCE, type Fields, NUMBERS, PEOPLE, PHONES } from "./bar-acts.ts";
+import {
+  type Act,
+  CHANNELS,
+  EMAILS,
+  EVIDENCE,
+  type Fields,
+  NUMBERS,
+  PEOPLE,
+  PHONES,
+  TEXTS,
+} from "./bar-acts.ts";
+import { openVendors } from "./bar-vendors.ts";
 import { addressOn, Bars, closedWith, identity, type Seen } from "./bars.ts";
 
 const HOUR = 3_600_000;
@@ -44,6 +55,7 @@ export async function openCasino(service: TestService) {
   /** The notices that have had an effect: a repeated one has none. */
   const noticed = new Set<string>();
   const wrong: string[] = [];
+  const vendors = await openVendors(service, id, wrong);
 
   const run = async (name: string, input: object, as: object = { actor, transport: "rest" }) => {
     try {
@@ -218,8 +230,15 @@ export async function openCasino(service: TestService) {
         break;
       case "unsubscribe": {
         const send = mailed(one.which);
-        if (send && (await run("unsubscribe", { sendId: send.id, method: one.method }, {})))
-          await unsubscribed(send, at);
+        if (!send) break;
+        const field = one.by === "button" ? { pressed: "on" } : { "List-Unsubscribe": "One-Click" };
+        await visit(send, { method: "POST", body: new URLSearchParams(field) });
+        await unsubscribed(send, at);
+        break;
+      }
+      case "open": {
+        const send = mailed(one.which);
+        if (send) await visit(send);
         break;
       }
       case "prefer": {
@@ -253,12 +272,17 @@ export async function openCasino(service: TestService) {
         break;
       }
       case "text": {
-        const said = await run("receive_sms", { ...base, from: one.phone, text: one.text }, {});
-        if (said?.action === "stop") bars.refuseAddress(one.phone, ["sms", "voice"], at, true);
-        if (said?.action === "start") bars.start(one.phone);
-        if (said?.action === "review") bars.review(one.phone);
+        if (!(await vendors.text(one.phone, one.text, one.forged))) break;
+        const asked = TEXTS[one.text];
+        if (asked === "stop") bars.refuseAddress(one.phone, ["sms", "voice"], at, true);
+        if (asked === "start") bars.start(one.phone);
+        if (asked === "review") bars.review(one.phone);
         break;
       }
+      case "repeat":
+        await vendors.repeat(one.which);
+        await workOn("receive_notices");
+        break;
     }
     await look();
   }
@@ -294,19 +318,10 @@ export async function openCasino(service: TestService) {
     if (one.known && !send) return;
     const address = one.known ? send!.address : EMAILS[one.which % EMAILS.length]!;
     const kind = one.kind === "hard" || one.kind === "soft" ? "bounced" : one.kind;
-    const told = {
-      ...{ kind, eventId: randomUUIDv7(), at: new Date().toISOString() },
-      ...(kind === "bounced" && { permanent: one.kind === "hard" }),
-      ...(one.known ? { sendId: send!.id } : { address }),
-    };
-    const input = { providerId: null, notices: Array.from({ length: one.times }, () => told) };
-    await db.asSystem(
-      (sql) => sql`
-        insert into queue (id, name, property_id, input, max_attempts)
-        values (${randomUUIDv7()}, 'rehearse_notices', ${id}, ${input}, 1)`,
-    );
     const player = one.known ? await holderOf(send!) : undefined;
-    while (await runNext(service, id, { only: "rehearse_notices" }));
+    if (one.known) await rehearse(one, kind, send!);
+    else if (!(await vendors.tell(one.kind, address, one))) return;
+    await workOn("receive_notices");
     const key = `${send?.id} ${one.kind}`;
     if (one.known && noticed.has(key)) return;
     if (one.known) noticed.add(key);
@@ -316,6 +331,38 @@ export async function openCasino(service: TestService) {
     bars.refuseAddress(address, ["email"], at);
     if (player) bars.refuse(player, ["email"], at);
     if (one.kind === "complained") bars.list(address, "email", "complaint");
+  }
+
+  /** The mailbox's own notices of a message: it is a provider without a record. */
+  async function rehearse({ kind: said, times }: { kind: string; times: number }, kind: string, send: Sent) {
+    const told = {
+      ...{ kind, eventId: randomUUIDv7(), at: new Date().toISOString(), sendId: send.id },
+      ...(kind === "bounced" && { permanent: said === "hard" }),
+    };
+    const input = { providerId: null, notices: Array.from({ length: times }, () => told) };
+    await db.asSystem(
+      (sql) => sql`
+        insert into queue (id, name, property_id, input, max_attempts)
+        values (${randomUUIDv7()}, 'rehearse_notices', ${id}, ${input}, 1)`,
+    );
+    await workOn("rehearse_notices");
+  }
+
+  const workOn = async (only: string) => {
+    while (await runNext(service, id, { only }));
+  };
+
+  /** Opens the link of a mail's own header, as a person, a mail program or a scanner of links does. */
+  async function visit(send: Sent, request: RequestInit = {}): Promise<void> {
+    const [mail] = await db.asProperty(
+      id,
+      (sql) => sql<{ link: string }[]>`
+        select headers ->> 'List-Unsubscribe' as link from mailbox_messages where property_id = ${id} and id = ${send.id}`,
+    );
+    const { pathname } = new URL(/<(.+?)>/.exec(mail!.link)![1]!);
+    const { status } = await fetch(`${service.baseUrl}${pathname}`, request);
+    if (status !== 200)
+      wrong.push(`${request.method ?? "GET"} of an unsubscribe link is answered by ${status}`);
   }
 
   /** Two hours pass for all that has an end. */
