@@ -13,15 +13,18 @@ const SENDGRID_EVENTS = {
 const grid = sendgrid();
 const stranger = sendgrid();
 
-/** The vendors of a property, which send nothing for it and report to it: texts of people, and news of addresses. */
+/** A property whose messages go to the mailbox; Twilio and SendGrid, by which it sent before, report to it still. */
 export async function openVendors(service: TestService, propertyId: string, wrong: string[]) {
-  const provider = async (channel: string, kind: string, credentials: object) => {
-    const record = { channel, kind, name: kind, credentials, is_active: false };
-    const { id } = await service.call("create_message_provider", record, propertyId);
-    return `/api/callbacks/${kind}/${id}`;
+  const provider = async (channel: string, kind: string, more: object): Promise<string> => {
+    const record = { channel, kind, name: `${kind} ${channel}`, ...more };
+    return (await service.call("create_message_provider", record, propertyId)).id;
   };
-  const twilio = await provider("sms", "twilio", TWILIO);
-  const mail = await provider("email", "sendgrid", { api_key: "SG", webhook_public_key: grid.publicKey });
+  const former = async (channel: string, kind: string, credentials: object) =>
+    `/api/callbacks/${kind}/${await provider(channel, kind, { credentials, is_active: false })}`;
+  const twilio = await former("sms", "twilio", TWILIO);
+  const mail = await former("email", "sendgrid", { api_key: "SG", webhook_public_key: grid.publicKey });
+  const mailbox = await provider("email", "mailbox", { allows_gaming: true });
+  await provider("sms", "mailbox", { allows_gaming: true });
   /** The requests that were taken. */
   const taken: { path: string; posted: Posted }[] = [];
 
@@ -40,6 +43,8 @@ export async function openVendors(service: TestService, propertyId: string, wron
   }
 
   return {
+    /** The mailbox's provider of mails. */
+    mailbox,
     text(phone: string, text: string, forged: Forged): Promise<boolean> {
       const form = { From: phone, To: "+18005550000", Body: text, MessageSid: `SM${randomUUIDv7()}` };
       const url = `${service.internals.config.baseUrl}${twilio}`;
