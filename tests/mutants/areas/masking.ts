@@ -4,7 +4,7 @@ export const masking: Area = {
   name: "masking",
   tests: [
     "tests/runtime/masking",
-    "tests/transports/mcp/protections.test.ts",
+    "tests/transports/mcp/answers/masking.test.ts",
     "tests/contract/masking/columns.test.ts",
   ],
   changes: {
