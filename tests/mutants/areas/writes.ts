@@ -7,6 +7,7 @@ export const writes: Area = {
     "tests/tools/segments/members.test.ts",
     "tests/tools/journeys/used-records.test.ts",
     "tests/tools/providers/routes.test.ts",
+    "tests/tools/campaigns/variants/content.test.ts",
     "tests/transports/mcp/journeys.test.ts",
     "tests/contract/http/unchanged.test.ts",
     "tests/transports/rest/routes.test.ts",
