@@ -1,6 +1,6 @@
 import { percentile } from "../faults/support/fault.ts";
 import { openPair } from "../faults/support/installation.ts";
-import { cutListeners, LATEST, revocations, signIn } from "../faults/support/revocation.ts";
+import { BEHIND_PROXY, cutListeners, LATEST, revocations, signIn } from "../faults/support/revocation.ts";
 import { openScenario } from "../faults/support/scenario.ts";
 import { stopServer } from "../faults/support/server.ts";
 import type { Report } from "./figure.ts";
@@ -10,7 +10,7 @@ const MOST_MS = 50;
 
 /** S5: how long a key that one process has revoked is still accepted by another, and how long without its listener. */
 export default async function bench(report: Report): Promise<void> {
-  const pair = await openPair();
+  const pair = await openPair(BEHIND_PROXY);
   const scenario = await openScenario(pair.url);
   const limit = (name: string, ours: number, peer: number) =>
     report({ name, ours, peer, ratio: ours / peer, goal: `≤ ${peer} ms`, met: ours <= peer });

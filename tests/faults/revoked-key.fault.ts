@@ -1,6 +1,7 @@
 import { type Fault, type Outcome, percentile, problemsOf, until } from "./support/fault.ts";
 import { openPair, type Pair } from "./support/installation.ts";
 import {
+  BEHIND_PROXY,
   cutListeners,
   LATEST,
   type Revocations,
@@ -15,7 +16,7 @@ const CLIENTS = 50;
 
 const fault: Fault = async (report, { rounds, long }) => {
   const trials = (long ? 100 : 50) * Math.max(1, Math.round(rounds / 10));
-  const pair = await openPair();
+  const pair = await openPair(BEHIND_PROXY);
   const scenario = await openScenario(pair.url);
   try {
     const token = await signIn(pair, scenario);
@@ -62,13 +63,13 @@ async function underClients({ first, second }: Pair, scenario: Scenario, token: 
     refused++;
     if (await usesKey(service, secret)) resurrected++;
   };
-  const clients = Array.from({ length: CLIENTS }, (_, index) => client(index % 2 === 0));
-  await until("the load", 30_000, () => good.length > 10 * CLIENTS);
+  const clients = Promise.all(Array.from({ length: CLIENTS }, (_, index) => client(index % 2 === 0)));
+  await Promise.race([clients, until("the load", 30_000, () => good.length > 10 * CLIENTS)]);
   const accepted = refused === 0;
   await revoke(first, token, id);
   const revokedAt = performance.now();
-  await until("the refusals", 30_000, () => refused === CLIENTS);
-  await Promise.all(clients);
+  await Promise.race([clients, until("the refusals", 30_000, () => refused === CLIENTS)]);
+  await clients;
   const late = good.filter(({ startedAt }) => startedAt > revokedAt);
   const latest = Math.max(0, ...late.map(({ startedAt }) => startedAt - revokedAt));
   const lateHere = late.filter(({ here }) => here).length;

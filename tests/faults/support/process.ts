@@ -33,7 +33,8 @@ export async function startService(environment: Record<string, string>): Promise
     },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  const ended = once(child, "exit");
+  // With its last words: `exit` comes before these are read.
+  const ended = once(child, "close");
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
@@ -48,7 +49,12 @@ export async function startService(environment: Record<string, string>): Promise
   };
   try {
     await until("the service's start", PATIENCE, () => address() !== undefined || hasEnded());
-    if (hasEnded()) throw new Error(`the service did not start:\n${output}`);
+    if (hasEnded()) {
+      await ended;
+      throw new Error(
+        `the service ended (${child.exitCode ?? child.signalCode}) before it listened:\n${output}`,
+      );
+    }
   } catch (error) {
     await end("SIGKILL");
     throw error;

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import postgres from "postgres";
 import { hashPassword } from "#runtime/identity/passwords.ts";
 import { must, send } from "./calls.ts";
@@ -22,8 +23,18 @@ export async function revoke(service: ServiceProcess, token: string, keyId: stri
   await must(service, "", "POST", "/api/functions/revoke-api-key", { body: { keyId }, headers });
 }
 
+/** The process behind a proxy: each key's requests come from an address of its own, as those of different people. */
+export const BEHIND_PROXY = { TRUST_PROXY: "1" };
+
+/** Whether a key is accepted. Refused keys use up what their address may ask in a minute. */
 export async function usesKey(service: ServiceProcess, secret: string): Promise<boolean> {
-  return (await send(service, secret, "GET", "/api/players?limit=1")).status === 200;
+  const headers = {
+    "X-Forwarded-For": `10.${[...hash("sha256", secret, "buffer").subarray(0, 3)].join(".")}`,
+  };
+  const { status, body } = await send(service, secret, "GET", "/api/players?limit=1", { headers });
+  if (status !== 200 && status !== 401)
+    throw new Error(`neither accepted nor refused: ${status} ${JSON.stringify(body)}`);
+  return status === 200;
 }
 
 export interface Revocations {

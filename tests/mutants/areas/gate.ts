@@ -13,6 +13,9 @@ export const gate: Area = {
       "Nobody can write an exclusion that starts later: create_self_exclusion refuses it.",
   },
   changes: {
+    "tools/statuses/players.ts": [
+      ['BARRED_STATUSES = [...KEPT_BY_NUMBER, "erased"]', "BARRED_STATUSES = [...KEPT_BY_NUMBER]"],
+    ],
     "tools/compliance/gate.ts": [
       ["::timestamptz <= ${now}`;", "::timestamptz < ${now}`;"],
       ["years => ${property.min_age}::int", "years => ${property.min_age}::int - 1"],

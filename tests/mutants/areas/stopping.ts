@@ -4,6 +4,7 @@ export const stopping: Area = {
   name: "stopping",
   tests: ["tests/tools/compliance/sends-under-way.test.ts"],
   changes: {
+    "tools/statuses/sends.ts": [['WAITING_SENDS = ["pending", "deferred"]', 'WAITING_SENDS = ["pending"]']],
     "tools/compliance/sends-under-way.ts": [
       ["case when repeats then 'unknown' else 'cancelled' end", "'cancelled'"],
       ["if (!(await mayStart(tenant, targets, bar, withinMs))) return;", "return;"],

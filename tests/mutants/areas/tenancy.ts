@@ -22,6 +22,11 @@ export const tenancy: Area = {
         "where ${property}::uuid is not null${andVisible(readable)}",
       ],
     ],
+    "runtime/roles.ts": [
+      ['ACTING_ROLES = ["admin", "manager"]', 'ACTING_ROLES = ["admin", "manager", "analyst"]'],
+      ["find((one) => one.property_id === propertyId)", "find(() => true)"],
+      ['if (isPlatformAdmin) return "admin";', ""],
+    ],
     "runtime/funnel/access.ts": [
       ['if (actor.type === "anonymous") throw new Fault("missing_credential");', ""],
       [

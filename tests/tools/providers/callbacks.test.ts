@@ -1,4 +1,4 @@
-import { createHmac, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { HttpResponse, http, passthrough } from "msw";
 import { setupServer } from "msw/node";
 import postgres from "postgres";
@@ -10,7 +10,7 @@ import { shifted } from "../../support/database.ts";
 import { Killed, loseWorker, vendor } from "../../support/job-runner.ts";
 import { newScenario, type Scenario } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
-import { amazon, CERTIFICATE_URL, type Posted, sendgrid, TOPIC } from "./vendor-signing.ts";
+import { amazon, CERTIFICATE_URL, type Posted, sendgrid, TOPIC, twilioPost } from "./vendor-signing.ts";
 
 const grid = sendgrid();
 const aws = amazon();
@@ -576,14 +576,9 @@ async function newTwilio() {
     tampered = (body: string) => body,
   ) => {
     const form = { From: "+17025550199", To: "+17025550100", ...message };
-    const pairs = Object.entries(form).sort(([a], [b]) => (a < b ? -1 : 1));
-    const signed = service.internals.config.baseUrl + path + pairs.flat().join("");
-    const headers = {
-      "content-type": "application/x-www-form-urlencoded",
-      "x-twilio-signature": createHmac("sha1", settings.auth_token).update(signed).digest("base64"),
-    };
-    const body = tampered(new URLSearchParams(form).toString());
-    const response = await fetch(service.baseUrl + path, { method: "POST", body, headers });
+    const url = service.internals.config.baseUrl + path;
+    const { body, headers } = twilioPost(url, form, settings.auth_token);
+    const response = await fetch(service.baseUrl + path, { method: "POST", body: tampered(body), headers });
     return [response.status, await response.text()];
   };
 }

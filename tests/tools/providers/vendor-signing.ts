@@ -101,3 +101,15 @@ export function resendPost(event: object, at = Date.now()): Posted {
     },
   };
 }
+
+/** A form as Twilio posts it to an address of ours. */
+export function twilioPost(url: string, form: Record<string, string>, token: string): Posted {
+  const pairs = Object.entries(form).sort(([a], [b]) => (a < b ? -1 : 1));
+  const signature = createHmac("sha1", token)
+    .update(url + pairs.flat().join(""))
+    .digest("base64");
+  return {
+    body: new URLSearchParams(form).toString(),
+    headers: { "content-type": "application/x-www-form-urlencoded", "x-twilio-signature": signature },
+  };
+}

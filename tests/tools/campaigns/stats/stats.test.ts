@@ -87,6 +87,8 @@ describe("the cost of a campaign", () => {
     const dollars = await priced(0.0079, "USD");
     await texts(id, dollars, 3);
     await texts(id, await priced(null, null), 5);
+    // A provider that has refused all costs nothing, and brings no currency of its own.
+    await texts(id, await priced(0.02, "EUR"), 0);
     expect((await scenario.stats(id)).cost).toEqual({
       amount: 0.0474,
       currency: "USD",

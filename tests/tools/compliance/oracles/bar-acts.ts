@@ -33,7 +33,19 @@ const change = fc
 const which = fc.nat({ max: 5 });
 const channel = fc.constantFrom(...CHANNELS);
 
-/** The acts of an API key, and those of people by text. */
+/** A vendor's request that its vendor did not send: without a signature, changed behind it, or signed with another secret. */
+const forged = fc.constantFrom(...([null, null, null, "unsigned", "changed", "stranger"] as const));
+export type Forged = typeof forged extends fc.Arbitrary<infer T> ? T : never;
+
+/** The texts of people, with what they ask for. */
+export const TEXTS = {
+  STOP: "stop",
+  START: "start",
+  HELP: "help",
+  "can you stop the rain": "review",
+} as const;
+
+/** The acts of an API key, those of people by text and link, and those of vendors. */
 export const act = fc.oneof(
   { weight: 5, arbitrary: fc.record({ act: fc.constant("create" as const), given: change }) },
   { weight: 4, arbitrary: fc.record({ act: fc.constant("update" as const), which, given: change }) },
@@ -113,9 +125,10 @@ export const act = fc.oneof(
     arbitrary: fc.record({
       act: fc.constant("unsubscribe" as const),
       which,
-      method: fc.constantFrom("one_click", "preference_page"),
+      by: fc.constantFrom("mail program", "button"),
     }),
   },
+  { weight: 1, arbitrary: fc.record({ act: fc.constant("open" as const), which }) },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -133,6 +146,7 @@ export const act = fc.oneof(
       known: fc.boolean(),
       kind: fc.constantFrom("hard", "soft", "complained", "unsubscribed"),
       times: fc.constantFrom(1, 1, 2),
+      forged,
     }),
   },
   {
@@ -149,15 +163,24 @@ export const act = fc.oneof(
     arbitrary: fc.record({
       act: fc.constant("text" as const),
       phone: fc.constantFrom(...PHONES),
-      text: fc.constantFrom("STOP", "START", "HELP", "can you stop the rain"),
+      text: fc.constantFrom(...(Object.keys(TEXTS) as (keyof typeof TEXTS)[])),
+      forged,
     }),
   },
+  { weight: 1, arbitrary: fc.record({ act: fc.constant("repeat" as const), which }) },
 );
 export type Act = typeof act extends fc.Arbitrary<infer T> ? T : never;
 
 const moved: Act = { act: "update", which: 0, given: { email: EMAILS[2] } };
-const linked: Act = { act: "unsubscribe", which: 0, method: "one_click" };
-const complained = { act: "notice", which: 0, known: true, kind: "complained", times: 2 } as const;
+const linked: Act = { act: "unsubscribe", which: 0, by: "mail program" };
+const complained = {
+  act: "notice",
+  which: 0,
+  known: true,
+  kind: "complained",
+  times: 2,
+  forged: null,
+} as const;
 
 /** Stories that chance seldom tells: the link of a former address and of a merged record, a late complaint, a passed end. */
 export const STORIES: readonly Act[][] = [

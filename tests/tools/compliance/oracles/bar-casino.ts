@@ -2,9 +2,20 @@ import { randomUUIDv7 } from "node:crypto";
 import { Fault } from "#runtime/faults.ts";
 import type { Channel } from "#tools/compliance/channels.ts";
 import { shifted } from "../../../support/database.ts";
-import { runNext } from "../../../support/job-runner.ts";
+import { runNext, vendor } from "../../../support/job-runner.ts";
 import type { TestService } from "../../../support/service.ts";
-import { type Act, CHANNELS, EMAILS, EVIDENCE, type Fields, NUMBERS, PEOPLE, PHONES } from "./bar-acts.ts";
+import {
+  type Act,
+  CHANNELS,
+  EMAILS,
+  EVIDENCE,
+  type Fields,
+  NUMBERS,
+  PEOPLE,
+  PHONES,
+  TEXTS,
+} from "./bar-acts.ts";
+import { openVendors } from "./bar-vendors.ts";
 import { addressOn, Bars, closedWith, identity, type Seen } from "./bars.ts";
 
 const HOUR = 3_600_000;
@@ -41,9 +52,12 @@ export async function openCasino(service: TestService) {
   /** The times at which the steps began. */
   const times: string[] = [];
   const sends: Sent[] = [];
+  /** The header of each mail by which its receiver leaves, by its send. */
+  const links = new Map<string, string>();
   /** The notices that have had an effect: a repeated one has none. */
   const noticed = new Set<string>();
   const wrong: string[] = [];
+  const vendors = await openVendors(service, id, wrong);
 
   const run = async (name: string, input: object, as: object = { actor, transport: "rest" }) => {
     try {
@@ -65,6 +79,14 @@ export async function openCasino(service: TestService) {
   const pick = (list: readonly Seen[], index: number) => list[index % Math.max(1, list.length)];
   const live = (index: number) => pick(bars.live(), index);
 
+  const open = () =>
+    vendor({
+      answer: ({ id: sendId, headers }) => {
+        links.set(sendId, headers?.["List-Unsubscribe"] ?? "");
+        return { id: sendId, status: "sent", providerMessageId: sendId };
+      },
+    }).sender;
+
   /** Two players who have agreed to be written to, and who have got a message. */
   async function opening(): Promise<void> {
     for (const at of [0, 1]) {
@@ -77,6 +99,7 @@ export async function openCasino(service: TestService) {
     }
     await look();
     wrong.push(...(await sendAll("email")));
+    if (sends.length !== 2) wrong.push(`${sends.length} of 2 players got the first message`);
   }
 
   async function step(one: Act): Promise<void> {
@@ -218,8 +241,15 @@ export async function openCasino(service: TestService) {
         break;
       case "unsubscribe": {
         const send = mailed(one.which);
-        if (send && (await run("unsubscribe", { sendId: send.id, method: one.method }, {})))
-          await unsubscribed(send, at);
+        if (!send) break;
+        const field = one.by === "button" ? { pressed: "on" } : { "List-Unsubscribe": "One-Click" };
+        await visit(send, { method: "POST", body: new URLSearchParams(field) });
+        await unsubscribed(send, at);
+        break;
+      }
+      case "open": {
+        const send = mailed(one.which);
+        if (send) await visit(send);
         break;
       }
       case "prefer": {
@@ -253,12 +283,17 @@ export async function openCasino(service: TestService) {
         break;
       }
       case "text": {
-        const said = await run("receive_sms", { ...base, from: one.phone, text: one.text }, {});
-        if (said?.action === "stop") bars.refuseAddress(one.phone, ["sms", "voice"], at, true);
-        if (said?.action === "start") bars.start(one.phone);
-        if (said?.action === "review") bars.review(one.phone);
+        if (!(await vendors.text(one.phone, one.text, one.forged))) break;
+        const asked = TEXTS[one.text];
+        if (asked === "stop") bars.refuseAddress(one.phone, ["sms", "voice"], at, true);
+        if (asked === "start") bars.start(one.phone);
+        if (asked === "review") bars.review(one.phone);
         break;
       }
+      case "repeat":
+        await vendors.repeat(one.which);
+        await workOn("receive_notices");
+        break;
     }
     await look();
   }
@@ -294,19 +329,10 @@ export async function openCasino(service: TestService) {
     if (one.known && !send) return;
     const address = one.known ? send!.address : EMAILS[one.which % EMAILS.length]!;
     const kind = one.kind === "hard" || one.kind === "soft" ? "bounced" : one.kind;
-    const told = {
-      ...{ kind, eventId: randomUUIDv7(), at: new Date().toISOString() },
-      ...(kind === "bounced" && { permanent: one.kind === "hard" }),
-      ...(one.known ? { sendId: send!.id } : { address }),
-    };
-    const input = { providerId: null, notices: Array.from({ length: one.times }, () => told) };
-    await db.asSystem(
-      (sql) => sql`
-        insert into queue (id, name, property_id, input, max_attempts)
-        values (${randomUUIDv7()}, 'rehearse_notices', ${id}, ${input}, 1)`,
-    );
     const player = one.known ? await holderOf(send!) : undefined;
-    while (await runNext(service, id, { only: "rehearse_notices" }));
+    if (one.known) await rehearse(one, kind, send!);
+    else if (!(await vendors.tell(one.kind, address, one))) return;
+    await workOn("receive_notices");
     const key = `${send?.id} ${one.kind}`;
     if (one.known && noticed.has(key)) return;
     if (one.known) noticed.add(key);
@@ -316,6 +342,33 @@ export async function openCasino(service: TestService) {
     bars.refuseAddress(address, ["email"], at);
     if (player) bars.refuse(player, ["email"], at);
     if (one.kind === "complained") bars.list(address, "email", "complaint");
+  }
+
+  /** The mailbox's notices of a message. */
+  async function rehearse({ kind: said, times }: { kind: string; times: number }, kind: string, send: Sent) {
+    const told = {
+      ...{ kind, eventId: randomUUIDv7(), at: new Date().toISOString(), sendId: send.id },
+      ...(kind === "bounced" && { permanent: said === "hard" }),
+    };
+    const input = { providerId: vendors.mailbox, notices: Array.from({ length: times }, () => told) };
+    await db.asSystem(
+      (sql) => sql`
+        insert into queue (id, name, property_id, input, max_attempts)
+        values (${randomUUIDv7()}, 'rehearse_notices', ${id}, ${input}, 1)`,
+    );
+    await workOn("rehearse_notices");
+  }
+
+  const workOn = async (only: string) => {
+    while (await runNext(service, id, { only }));
+  };
+
+  /** Opens the link of a mail's own header, as a person, a mail program or a scanner of links does. */
+  async function visit(send: Sent, request: RequestInit = {}): Promise<void> {
+    const { pathname } = new URL(/<(.+?)>/.exec(links.get(send.id)!)![1]!);
+    const { status } = await fetch(`${service.baseUrl}${pathname}`, request);
+    if (status !== 200)
+      wrong.push(`${request.method ?? "GET"} of an unsubscribe link is answered by ${status}`);
   }
 
   /** Two hours pass for all that has an end. */
@@ -463,7 +516,8 @@ export async function openCasino(service: TestService) {
     const answers = await explained(channel);
     const tool = channel === "sms" ? "send_sms_campaign" : "send_campaign";
     if (!(await run(tool, { campaignId, propertyId: id }))) return [];
-    for (const only of ["plan_campaign", "deliver_campaign"]) while (await runNext(service, id, { only }));
+    for (const only of ["plan_campaign", "deliver_campaign"])
+      while (await runNext(service, id, { only, open }));
     const rows = await db.asProperty(
       id,
       (sql) => sql<{ id: string; player_id: string; status: string; skip_reasons: string[] }[]>`

@@ -25,6 +25,10 @@ test.each([
   ],
   ["HTTPS://X.example/?n={{ first_name }}", "HTTPS://X.example/?n=Ana%20%26%20Bob"],
   [
+    "https://x.example/?n={{ first_name }}-{{ first_name }}",
+    "https://x.example/?n=Ana%20%26%20Bob-Ana%20%26%20Bob",
+  ],
+  [
     "{% assign n = first_name | upcase %}https://x.example/?n={{ n }}",
     "https://x.example/?n=ANA%20%26%20BOB",
   ],

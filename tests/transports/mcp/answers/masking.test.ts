@@ -57,6 +57,21 @@ test("its agent cannot ask for more than the key shows", async () => {
   expect(refused.text + byHeader.text).not.toContain("Zelda");
 });
 
+test("its agent cannot guess a masked value letter by letter, by filters or by the order of a list", async () => {
+  const list = CATALOG.operations.get("list_players")!;
+  for (const input of [
+    { filters: { "email.like": "z*" } },
+    { filters: { first_name: "gt.Y" } },
+    { order: "birth_date.asc" },
+  ]) {
+    expect((await overMcp(service, list, input)).isError, JSON.stringify(input)).toBe(false);
+    const { isError, data } = await overMcp(service, list, input, masked);
+    expect([isError, data.message]).toEqual([true, expect.stringContaining("is masked for you")]);
+  }
+  const whole = await overMcp(service, list, { filters: { "email.eq": PERSON.email } }, masked);
+  expect(JSON.stringify(whole.data)).toContain(id);
+});
+
 test("programs get the whole record by it, and any other key shows it to agents too", async () => {
   expect((await service.get(`/api/players/${id}`, masked)).body).toMatchObject(PERSON);
   for (const query of ["", "?pii=full"]) {
