@@ -85,13 +85,13 @@ const isAllowed = async (playerId: string, others: string[] = []) => {
 };
 
 /** A server for calls alone, in whose time no minute ends. */
-async function ownServer() {
-  const { db, log } = service.internals;
+async function ownServer(db = service.internals.db) {
+  const { log } = service.internals;
   const now = Date.now();
   const limiter = rateLimiter({ db, now: () => now, log });
   const control = { ...service.internals, limiter, metadataUrl: "", trustProxy: 0 };
   const server = createServer();
-  const endCalls = serveCalls(server, service.internals, control, pace);
+  const endCalls = serveCalls(server, { ...service.internals, db }, control, pace);
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   return {
     here: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
@@ -755,11 +755,9 @@ test("a step whose commit is not answered is heard once, and answered all the sa
     if (toLose >= 0) throw new ConnectionLost();
     return value;
   };
-  const server = createServer();
-  const endCalls = serveCalls(server, { ...service.internals, db: { ...db, asProperty } }, pace);
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const { here, endCalls, stop } = await ownServer({ ...db, asProperty });
   toLose = 1;
-  const phone = await pickUp(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, one);
+  const phone = await pickUp(here, one);
   await phone.heard(3);
   toLose = 1;
   phone.say("Who is calling?");
@@ -780,7 +778,7 @@ test("a step whose commit is not answered is heard once, and answered all the sa
   );
   expect(revoked).toHaveLength(1);
   await endCalls();
-  server.close();
+  await stop();
 });
 
 test("a gateway's page in place of the carrier's answer is no call that was placed", async () => {
