@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from "node:crypto";
 import { cte, type Fragment, insertedRows, type Sql, sql } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { type EventName, subscriptionsFor } from "#runtime/operation/events.ts";
+import type { EventName } from "#runtime/operation/events.ts";
 import { traceparent } from "#runtime/telemetry/activity.ts";
 
 export interface PendingEvent {
@@ -274,4 +274,9 @@ export async function emitMany(
       ${cte("part", part)}, ${cte("waiting", waiting)}, ${cte("called", called(property, endpoints))}
     select count(*)::int as jobs from called`;
   return written!.jobs;
+}
+
+/** The entries of an endpoint's `events` that match `type`. */
+export function subscriptionsFor(type: EventName): string[] {
+  return [type, `${type.split(".")[0]}.*`, "*"];
 }

@@ -79,8 +79,3 @@ export const SUBSCRIPTIONS: readonly string[] = [
   ...Object.keys(EVENTS).map((category) => `${category}.*`),
   ...EVENT_NAMES,
 ];
-
-/** The entries of an endpoint's `events` that match `type`. */
-export function subscriptionsFor(type: EventName): string[] {
-  return [type, `${type.split(".")[0]}.*`, "*"];
-}

@@ -56,6 +56,7 @@ export const webhooks: Area = {
       ["vain.rests || receiver.gone || receiver.retryAfter > 0", "vain.rests || receiver.gone"],
     ],
     "runtime/funnel/outbox.ts": [
+      ['[type, `${type.split(".")[0]}.*`, "*"]', '[type, "*"]'],
       ["limit 1 for no key update skip locked) as waiting", "limit 1) as waiting"],
       ["merge_key = endpoint_id::text and state = 'ready'\n", "state = 'ready'\n"],
       ["        and run_at <= statement_timestamp()\n", ""],
@@ -92,7 +93,6 @@ export const webhooks: Area = {
         'if (verb === "create" && concernsDelivery) enqueue',
       ],
     ],
-    "runtime/operation/events.ts": [['[type, `${type.split(".")[0]}.*`, "*"]', '[type, "*"]']],
     "runtime/secrets/signature.ts": [
       ["const signed = `${timestamp}.${body}`;", "const signed = `${body}`;"],
       ["`${id}.${signed}`", "signed"],
