@@ -16,9 +16,7 @@ export interface Domain {
   jobs?: readonly Job<unknown>[];
   /** Runs behind each operation of the catalog that shapes messages. */
   afterShaping?: Afterwards;
-  /** Runs behind each operation of the catalog that moves players. */
-  afterMoving?: Afterwards;
-  /** Runs before each such operation, and answers what runs behind it. */
+  /** Runs before each operation of the catalog that moves players, and answers what runs behind it. */
   watchMoving?: NonNullable<Operation["watch"]>;
 }
 
@@ -45,7 +43,6 @@ export function catalog(
   const jobs = new Map<string, Job<unknown>>();
   const names = new Set<string>();
   const shaping = domains.flatMap(({ afterShaping }) => afterShaping ?? []);
-  const moving = domains.flatMap(({ afterMoving }) => afterMoving ?? []);
   const watching = domains.flatMap(({ watchMoving }) => watchMoving ?? []);
   for (const domain of domains) {
     once(names, "domain", domain.name);
@@ -54,7 +51,7 @@ export function catalog(
     for (const operation of [...(domain.tables ?? []).flatMap(operationsOf), ...(domain.tools ?? [])]) {
       const old = deprecations.filter((one) => one.operation === operation.name);
       const known = old.length > 0 ? deprecated(operation, old) : operation;
-      const hooks = [...(operation.shapesMessages ? shaping : []), ...(operation.movesPlayers ? moving : [])];
+      const hooks = operation.shapesMessages ? shaping : [];
       const added = {
         ...(hooks.length > 0 && { afterwards: allOf(hooks) }),
         ...(operation.movesPlayers && watching.length > 0 && { watch: watchedBy(watching) }),

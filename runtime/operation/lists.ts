@@ -177,8 +177,9 @@ function inForm(condition: Condition, form: Form): Condition {
 /** A condition on a list of texts; what is JSON is compared as JSON. */
 function ofList(condition: Condition): Condition {
   const { field, operator, type, value } = condition;
-  if (type === "jsonb" || operator === "is") return condition;
+  if (operator === "is") return condition;
   if (!OPERATORS["text[]"].includes(operator)) throw misfit(condition, OPERATORS["text[]"]);
+  if (type === "jsonb") return condition;
   return typeof value === "string"
     ? { ...condition, type: "text[]", value: readArray({ field }, "text", value) }
     : condition;

@@ -15,7 +15,7 @@ import journeysTable from "./journeys.table.ts";
 import pauseJourney from "./pause-journey.ts";
 import previewJourneyMessage from "./preview-journey-message.ts";
 import publishJourney from "./publish-journey.ts";
-import { askAboutEntries, askAboutMoves } from "./publishing/entry-segments.ts";
+import { askAboutEntries, watchMoves } from "./publishing/entry-segments.ts";
 import resumeJourney from "./resume-journey.ts";
 import simulateJourney from "./simulate-journey.ts";
 import stepJourney from "./step-journey.job.ts";
@@ -28,7 +28,7 @@ export const journeys: Domain = {
   name: "journeys",
   title: "Journeys",
   afterShaping: askAboutEntries,
-  afterMoving: askAboutMoves,
+  watchMoving: watchMoves,
   tables: [journeyEnrollments, journeyVersions, journeysTable],
   tools: [
     archiveJourney,

@@ -13,7 +13,7 @@ export const CAMPAIGN_EXAMPLES = {
   update_segment: { id: exampleId("segments"), description: "Players of the three highest tiers" },
   segment_preview: { conditions: [TIERS] },
   add_segment_members: { segmentId: exampleId("static segments"), conditions: [TIERS] },
-  remove_segment_members: { segmentId: exampleId("static segments"), conditions: [TIERS] },
+  remove_segment_members: { segmentId: exampleId("static segments"), playerIds: [exampleId("players")] },
   create_segment_member: { segment_id: exampleId("static segments"), player_id: exampleId("players") },
   create_template: {
     name: "Birthday",

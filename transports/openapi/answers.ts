@@ -93,7 +93,7 @@ function headersOf(endpoint: Endpoint): HeaderName[] {
   return [
     ...(crud && isOne && isVersioned(crud.table) ? (["ETag"] as const) : []),
     ...(recordsAnswer(operation) && method !== "get" ? (["Idempotency-Replayed"] as const) : []),
-    ...(operation.status === 201 || operation.status === 202 ? (["Location"] as const) : []),
+    ...(crud?.verb === "create" ? (["Location"] as const) : []),
     ...(isPaged ? (["X-Next-Cursor", "X-Warnings"] as const) : []),
     ...(crud || operation.beneath ? (["Content-Range"] as const) : []),
     ...(operation.file || isRows ? (["Content-Disposition"] as const) : []),

@@ -4,7 +4,7 @@ export const UNREACHED: Readonly<Record<string, Readonly<Record<string, readonly
     agent_confirmations: ["bound", "tool"],
     audit_logs: ["action", "client", "entity"],
     audit_retirements: ["blanked", "erasures", "key_id"],
-    campaign_sends: ["channel", "error_code", "provider", "variant_id"],
+    campaign_sends: ["channel", "error_code", "node_id", "provider", "variant_id"],
     campaigns: ["ab_result", "approved", "approved_state", "journey_node", "stats", "stats_hours"],
     consent_records: ["collection_method", "purpose"],
     game_plays: ["entry", "odds_snapshot", "server_seed_hash"],

@@ -202,7 +202,10 @@ test("a field of lists is filtered by the operators of lists, over REST and by a
     const { body } = await list(query);
     expect(body.map?.((one: { player_id: string }) => one.player_id) ?? body, query).toEqual(found);
   }
-  for (const query of ["custom.likes.eq=slots", "custom.likes.in=(slots)", "custom.likes.like=*slots*"]) {
+  for (const query of [
+    ...["custom.likes.eq=slots", "custom.likes.in=(slots)", "custom.likes.like=*slots*", "custom.likes.gt=5"],
+    'custom->likes=lt.["slots"]',
+  ]) {
     const { status, body } = await list(query);
     expect([status, body.details?.[0].field], query).toEqual([400, query.split("=")[0]]);
   }

@@ -226,6 +226,33 @@ test("many players who come onto a list behind the segment by which players ente
   expect(again.data).toMatchObject({ success: true, added: 0, already_members: playerIds.length });
 });
 
+test("a player who leaves a list, alone or with others, and so enters a journey, is named before it is confirmed", async () => {
+  const list = await scenario.call("create_segment", { name: "Hosted", type: "static" });
+  const outer = await scenario.call("create_segment", {
+    name: "Off the list",
+    conditions: [{ field: `segment.${list.id}`, operator: "not_in_segment" }],
+  });
+  const nodes = [
+    { id: "in", type: "trigger", config: { on: "segment_enter", segment_id: outer.id } },
+    { id: "mail", type: "message", config: message },
+  ];
+  const draft_definition = { nodes, edges: [{ from: "in", to: "mail" }] };
+  const [first] = playerIds;
+  const entry = await scenario.call("create_segment_member", { segment_id: list.id, player_id: first });
+  const { id } = await scenario.call("create_journey", { name: "Without a host", draft_definition });
+  await scenario.call("publish_journey", { journeyId: id, propertyId: scenario.id });
+  for (const [name, input] of [
+    ["delete_segment_member", { id: entry.id }],
+    ["remove_segment_members", { segmentId: list.id, playerIds: [first] }],
+  ] as const) {
+    const operation = CATALOG.operations.get(name)!;
+    const { data } = await onceOverMcp(service, operation, input, { "X-Api-Key": key });
+    expect(data.message, name).toContain(
+      'By it the player "P0" enters or goes on in the journey "Without a host", which may write to them.',
+    );
+  }
+});
+
 test("a simulation asks nothing: it changes nothing", async () => {
   const { data } = await ask("simulate_journey", { playerIds, days: 2 });
   expect(data).toMatchObject({

@@ -23,6 +23,20 @@ export async function askAboutEntries(context: Context, ids: string[]): Promise<
   }
 }
 
+/** The same as `askAboutMoves` behind a call; also about players whose entries in lists it removes. `ids`: of its records. */
+export async function watchMoves(
+  context: Context,
+  ids: string[],
+): Promise<(changed: string[]) => Promise<void>> {
+  if (!isAsked(context.call)) return async () => {};
+  const { sql, property } = context;
+  const listed = await sql<{ player_id: string }[]>`
+    select player_id from segment_members
+    where property_id = ${property.id} and id = any(${ids.filter(isUuid)}::uuid[])`;
+  const players = listed.map(({ player_id }) => player_id);
+  return (changed) => askAboutMoves(context, [...players, ...changed]);
+}
+
 /**
  * Asks about players who come into a segment, or leave it, by whose rules players enter an active journey. `ids`: of
  * records that an agent has written, and of their players.

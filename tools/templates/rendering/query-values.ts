@@ -1,7 +1,7 @@
 import { Tokenizer, TokenKind } from "liquidjs";
 
 /** One of our links, which begins an address. */
-const OUR_LINK = /^\{[{%]-?\s*(?:echo\s+)?(?:unsubscribe|preferences|inbox|game)_url\b/;
+const OUR_LINK = /^\s*(?:echo\s+)?(?:unsubscribe|preferences|inbox|game)_url\b/;
 /** Filters that encode the value already, or mean it as it is. */
 const ENCODING = /\|\s*(?:url_encode|cgi_escape|uri_escape|base64_url_safe_encode|raw)\b/;
 /** The filters that encode a value, by the place that needs it. */
@@ -11,7 +11,7 @@ const FILTERS = { value: "in_query", path: "in_path" } as const;
 export const ENCODINGS: Readonly<Record<(typeof FILTERS)[keyof typeof FILTERS], (text: string) => string>> = {
   in_query: encodeURIComponent,
   // A value may be several steps of a path, and be encoded already. It ends neither the path nor the address.
-  in_path: (text) => text.replace(/[?#\s"<>\\]/g, encodeURIComponent),
+  in_path: (text) => text.replace(/[?#\s"<>\\]|%(?![0-9a-f]{2})/gi, encodeURIComponent),
 };
 
 /**
@@ -25,32 +25,38 @@ export function withEncodedValues(source: string): string {
     ENCODING.test(tag) || (tag.match(/[\w.-]+/g) ?? []).some((word) => encoded.has(word));
   let captured: string | undefined;
   let place: Place = "text";
+  const printing = (value: string): string => {
+    if (isEncoded(value)) {
+      if (captured) encoded.add(captured);
+      return value;
+    }
+    if (place === "text" && OUR_LINK.test(value)) place = "address";
+    return place === "value" || place === "path" ? `${value} | ${FILTERS[place]}` : value;
+  };
+  const statement = (text: string): string => {
+    const [, verb, name] = /^\s*(assign|capture|endcapture|echo)\b\s*["']?([\w-]*)/.exec(text) ?? [];
+    if (verb === "assign" && isEncoded(text)) encoded.add(name!);
+    if (verb?.endsWith("capture")) [captured, place] = [name, "text"];
+    return verb === "echo" ? printing(text) : text;
+  };
   const parts = new Tokenizer(source).readTopLevelTokens().map(({ kind, begin, end }) => {
     const part = source.slice(begin, end);
     if (kind === TokenKind.HTML) place = placeBehind(part, place);
-    if (kind === TokenKind.Tag) {
-      const [, verb, name] = /^\{%-?\s*(assign|capture|endcapture)\b\s*["']?([\w-]*)/.exec(part) ?? [];
-      if (verb === "assign" && isEncoded(part)) encoded.add(name!);
-      if (verb?.endsWith("capture")) [captured, place] = [name, "text"];
-    }
-    if (kind !== TokenKind.Output && !PRINTING.test(part)) return part;
-    if (isEncoded(part)) {
-      if (captured) encoded.add(captured);
-      return part;
-    }
-    if (place === "text" && OUR_LINK.test(part)) place = "address";
-    return place === "value" || place === "path" ? filtered(part, FILTERS[place]) : part;
+    if (kind === TokenKind.Output) return inside(part, printing);
+    return kind === TokenKind.Tag ? inside(part, statement) : part;
   });
   return parts.join("");
 }
 
-/** Tags that print a value as `{{ }}` does. */
-const PRINTING = /^\{%-?\s*(?:echo\s|liquid\s)/;
-
-/** The printing tag with one more filter; of `liquid` each of its lines that prints. */
-function filtered(part: string, filter: string): string {
-  if (!/^\{%-?\s*liquid\s/.test(part)) return part.replace(/-?[%}]\}$/, ` | ${filter} $&`);
-  return part.replace(/((?:^\{%-?\s*liquid|\n)\s*echo\s[^\n]*?)(?=\s*(?:\n|-?%\}$))/g, `$1 | ${filter}`);
+/** The tag with each of its statements, or its value, changed: `liquid` has one statement a line. */
+function inside(tag: string, change: (text: string) => string): string {
+  return tag.replace(
+    /^(\{[{%]-?\s*(?:liquid\b)?)(.*?)(-?[%}]\})$/s,
+    (_, open: string, body: string, close: string) => {
+      const lines = open.endsWith("liquid") ? body.split("\n") : [body];
+      return `${open}${lines.map(change).join("\n")}${close}`;
+    },
+  );
 }
 
 /** A place in a source: in no address, in one's host or behind it, in its path, or in a value of its query. */

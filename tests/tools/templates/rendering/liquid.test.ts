@@ -51,6 +51,19 @@ test.each([
   ["https://x.example/?n={% liquid echo first_name %}", "https://x.example/?n=Ana%20%26%20Bob"],
   ["https://x.example/?n={% echo first_name | url_encode %}", "https://x.example/?n=Ana+%26+Bob"],
   [
+    "{% liquid assign n = first_name | url_encode %}https://x.example/?n={{ n }}",
+    "https://x.example/?n=Ana+%26+Bob",
+  ],
+  [
+    "https://x.example/?n={% liquid\r\n assign n = first_name | url_encode\r\n echo first_name\r\n echo n\r\n%}",
+    "https://x.example/?n=Ana%20%26%20BobAna+%26+Bob",
+  ],
+  [
+    "https://x.example/{{ '50% off' }}/{{ first_name | url_encode }}",
+    "https://x.example/50%25%20off/Ana+%26+Bob",
+  ],
+  ["{% echo inbox_url %}?n={{ first_name }}", "https://casino.example/inbox/t?n=Ana%20%26%20Bob"],
+  [
     "mailto:host@x.example?subject={{ first_name }}&body={{ player.tier }}",
     "mailto:host@x.example?subject=Ana%20%26%20Bob&body=Gold%2B",
   ],
