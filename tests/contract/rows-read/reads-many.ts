@@ -4,6 +4,7 @@ export const READS_MANY: Readonly<Record<string, Readonly<Record<string, readonl
     add_segment_members: ["players"],
     remove_segment_members: ["players"],
     create_segment: ["players"],
+    export_players: ["players"],
     deliver_campaign: [
       "campaign_sends",
       "dnc_entries",
