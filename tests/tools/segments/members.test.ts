@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { CATALOG } from "#tools/catalog.ts";
 import { refused } from "../../support/answers.ts";
 import { onceOverMcp } from "../../support/operation-calls.ts";
+import { newScenario } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
 
 let service: TestService;
@@ -145,6 +146,44 @@ test("many players go off a list by one call, in the same three ways, and an age
   expect(told.map(({ player }) => player).toSorted()).toEqual(ids.toSorted());
   await refused(404, "not_found", remove({ playerNumbers: ["nobody"] }));
   await refused(409, "conflict", remove({ segmentId: segment, playerIds: ids }));
+});
+
+test("an agent who takes players off a list confirms who joins a scheduled campaign by it, and how many leave the list", async () => {
+  const scenario = await newScenario(service);
+  const { id: propertyId, call } = scenario;
+  const { api_key } = await service.call("create_api_key", { property_id: propertyId, name: "agent" });
+  const player = await scenario.player({ player_id: "barred", email: "barred@example.com", tier: "A" });
+  const { id: other } = await call("create_player", { player_id: "second" });
+  const list = await call("create_segment", { name: "Not now", type: "static" });
+  await call("add_segment_members", { segmentId: list.id, propertyId, playerIds: [player, other] });
+  const rules = await call("create_segment", {
+    name: "All others",
+    conditions: [{ field: `segment.${list.id}`, operator: "not_in_segment" }],
+  });
+  const content = { subject: "Hello", body_html: "<p>Hello</p>", segment_id: rules.id };
+  const { id: campaignId } = await call("create_campaign", { name: "Weekend", ...content });
+  const timed = { scheduled_at: "2036-01-01T20:00:00Z", segment_id: rules.id };
+  await call("schedule_campaign", { campaignId, propertyId, ...timed });
+  const conditions = [{ field: "tier", operator: "eq", value: "A" }];
+  const remove = (more: object = {}) =>
+    onceOverMcp(
+      service,
+      CATALOG.operations.get("remove_segment_members")!,
+      { segmentId: list.id, conditions, ...more },
+      { "X-Api-Key": api_key },
+    );
+  const { data } = await remove();
+  for (const sentence of [
+    'This takes 1 player off the list "Not now".',
+    'This changes the list "Not now", and with it who gets the campaign "Weekend".',
+    'This adds the player "barred" to those who get the campaign "Weekend", which is scheduled.',
+  ]) {
+    expect(data.message).toContain(sentence);
+  }
+  await call("update_player", { id: other, tier: "A" });
+  const again = await remove({ confirm_token: data.confirm_token });
+  expect(again.data).toMatchObject({ confirmation_required: true, removed: 2 });
+  expect(again.data.message).toContain("It has changed since that preview.");
 });
 
 test("no call puts more than 10,000 players on a list, and so many are put there at once", async () => {
