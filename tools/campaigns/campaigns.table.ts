@@ -73,6 +73,7 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
   if (next.ab_test && isChecked(columns, input, "test")) checkAbTest({ ...next, ab_test: next.ab_test });
   if (current?.status === "paused" && "ab_test" in input) checkSameTest(current.ab_test, next.ab_test);
   if (input.provider_id) await checkProvider(context, next);
+  if (input.segment_id) await keepSegment(context, input.segment_id);
   if (current && current.status !== "draft") await lockUses(context);
   if (isChecked(columns, input, "audience")) await audienceSql(context, next);
   if (input.game_ticket) await checkTicket(context, next);
@@ -140,6 +141,11 @@ async function checkProvider(
   if (provider.channel !== channel) {
     throw invalid("provider_id", `sends ${provider.channel}, and the campaign's channel is ${channel}`);
   }
+}
+
+/** Its deletion waits for this transaction. Its absence is told where the audience is read. */
+async function keepSegment({ sql, property }: Tenant, id: string): Promise<void> {
+  await sql`select from segments where property_id = ${property.id} and id = ${id} for key share`;
 }
 
 /** A campaign under way must be cancelled before its deletion. A paused or scheduled one is cancelled with it. */
