@@ -2,7 +2,7 @@
 export const READS_MANY: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   "It counts, previews or plans for an audience or a segment, and everybody may be in it": {
     add_segment_members: ["players"],
-    remove_segment_members: ["players", "segment_members"],
+    remove_segment_members: ["players"],
     create_segment: ["players"],
     export_players: ["players"],
     deliver_campaign: [

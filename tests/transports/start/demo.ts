@@ -55,11 +55,7 @@ export const REFUSED: Readonly<Record<string, [number, string]>> = {
 
 /** Creates first, so that there is one of each, and removals last. */
 export function turnOf(operationId: string): number {
-  return /^create_/.test(operationId)
-    ? 0
-    : /^(delete_|remove_segment_members|rotate_signing_key)/.test(operationId)
-      ? 2
-      : 1;
+  return /^create_/.test(operationId) ? 0 : /^(delete_|rotate_signing_key)/.test(operationId) ? 2 : 1;
 }
 
 /** The catalog of a slow machine: the thread that lays out mails is not there at the first template. */

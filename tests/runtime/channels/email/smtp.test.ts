@@ -262,16 +262,6 @@ test("stopping gives back what has not started and tells nothing of what is on i
   ]);
 });
 
-test("an email that waited a second for its turn goes back to be checked again", async () => {
-  const started = performance.now();
-  const { port, received } = await smtpServer({
-    onMailFrom: (_address, _session, done) => void setTimeout(done, received.length === 0 ? 1050 : 0),
-  });
-  const outcomes = await open(port, { maxConnections: 1 }).send([email(), email()], { signal: never });
-  expect(performance.now() - started).toBeGreaterThan(1000);
-  expect(outcomes.map(bare)).toEqual([{ status: "sent" }, { status: "retry", code: "not_started" }]);
-});
-
 test("an email whose check grew old before its turn came goes back to be checked again", async () => {
   const { port, received } = await smtpServer({
     onMailFrom: (_address, _session, done) => void setTimeout(done, received.length === 0 ? 350 : 0),
