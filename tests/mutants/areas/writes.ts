@@ -34,13 +34,15 @@ export const writes: Area = {
     ],
     "tools/statuses/games.ts": [['LIVE_GAMES = ["active", "paused"]', 'LIVE_GAMES = ["active"]']],
     "tools/segment-lists/add-segment-members.ts": [
-      ["${chosen} and p.deleted_at is null`", "${chosen}`"],
       ["await behind([...players, ...entries.map(({ id }) => id)]);", ""],
       ["await askAboutMoves(context, added);", ""],
       ["await askAboutMoves(context, added);", "await askAboutMoves(context, players);"],
+      ["enqueue(refreshSegment, { segmentId }, { dedupe: segmentId });", ""],
+    ],
+    "tools/segment-lists/chosen-players.ts": [
+      ["${chosen} and p.deleted_at is null`", "${chosen}`"],
       ["if (found.length > MOST_PLAYERS) {", "if (found.length < 0) {"],
       ["playerIds?.map((id) => id.toLowerCase())", "playerIds"],
-      ["enqueue(refreshSegment, { segmentId }, { dedupe: segmentId });", ""],
       ["if (missing.length > 0) throw unknown(", "if (missing.length > 9) throw unknown("],
     ],
     "runtime/together.ts": [
@@ -49,7 +51,8 @@ export const writes: Area = {
         "if (error instanceof Fault) return { done };",
       ],
       ["if (!one) throw refusal;", "if (!one) return null;"],
-      ['if (one.status === "rejected") throw one.reason;', 'if (one.status === "rejected") return null;'],
+      ["failed < 0 || index === failed", "failed < 0"],
+      ["failed < 0 ? finish(one.value, index) : null", "finish(one.value, index)"],
     ],
     "runtime/operation/crud.ts": [
       [
