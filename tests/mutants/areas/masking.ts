@@ -24,7 +24,8 @@ export const masking: Area = {
     ],
     "runtime/funnel/masking.ts": [
       ["if (operation.file || operation.zipped)", "if (operation.zipped)"],
-      ['if (operation.effect !== "read") refuseMaskedForms(input);', ""],
+      ["else refuseMaskedForms(input);", ""],
+      ["refuseManyLookups(input);", ";"],
     ],
   },
 };
