@@ -17,6 +17,7 @@ const SHOWN: Readonly<Record<string, readonly string[]>> = {
     "address_masked",
     "channel",
     "error_code",
+    "node_id",
     "provider",
     "provider_message_id",
     "skip_reasons",
