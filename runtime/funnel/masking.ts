@@ -1,6 +1,6 @@
 import type { Page } from "#db/query/reader.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
-import { refuseGuessing } from "#runtime/masking/guessing.ts";
+import { refuseGuessing, refuseManyLookups } from "#runtime/masking/guessing.ts";
 import { isMaskedForm, maskedText, maskedValue } from "#runtime/masking/values.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import type { Outcome } from "./service.ts";
@@ -14,7 +14,8 @@ export function refusePastMasking(operation: Operation, inputs: readonly Record<
   }
   for (const input of inputs) {
     refuseGuessing(input, renderedColumns(operation));
-    if (operation.effect !== "read") refuseMaskedForms(input);
+    if (operation.effect === "read") refuseManyLookups(input);
+    else refuseMaskedForms(input);
   }
 }
 

@@ -10,6 +10,8 @@ const HIDDEN = [
 ];
 /** Of these every value can be tried: a year has few days, a state has few postal codes. */
 const FEW_VALUES = new Set(["birth_date", "postal_code"]);
+/** The fields of reading calls that look people up by their addresses. */
+const LOOKED_UP = ["email", "emails", "phone", "phones"];
 const PRESENCE = new Set(["is", "is_set", "is_not_set", "is_empty"]);
 /** Comparing a few whole values shows nothing that the caller does not know. */
 const WHOLE = new Set(["eq", "in", ...PRESENCE]);
@@ -51,6 +53,13 @@ export function refuseGuessing(input: Record<string, unknown>, more: readonly st
   for (const { path, field, operator, value } of rulesIn(input)) {
     compare(path || "conditions", field, operator, () => (Array.isArray(value) ? value.length : 1));
   }
+}
+
+/** Refuses a look-up of many people by their addresses: it tells which of the addresses a player has. */
+export function refuseManyLookups(input: Record<string, unknown>): void {
+  const given = LOOKED_UP.filter((key) => input[key] !== undefined);
+  const count = given.flatMap((key) => input[key]).length;
+  if (count > MOST_COMPARED) throw invalid(given[0]!, REFUSAL_OF_MANY);
 }
 
 /** The filters of a list that is asked for by an address's query. */

@@ -67,10 +67,31 @@ export async function unsubscribe(
 }
 
 /**
- * Whether unsubscribing this send would change nothing. Then the send is marked, the address is suppressed, and every
+ * Notes that the recipient of one message refuses again: a consent from before that lifts nothing. Answers false where
+ * that is more than a repetition, so `unsubscribe` must follow. The ledgers get no row, however often a link is used.
+ */
+export async function refuseAgain(context: Context, sendId: string): Promise<boolean> {
+  const { sql, property } = context;
+  await sql`
+    with standing as materialized (
+      select x.id from campaign_sends s
+      left join players p on p.property_id = ${property.id} and p.id = s.player_id
+      join suppressions x on x.property_id = ${property.id}
+        and (x.address_hash = s.address_hash or x.address_hash = p.email_hash or x.player_id = p.id)
+      where s.property_id = ${property.id} and s.id = ${sendId} and x.channel = 'email'
+        and x.reason = 'unsubscribed' and x.lifted_at is null and x.expires_at is null
+      order by x.address_hash for update of x)
+    update suppressions x set updated_at = now() from standing
+    where x.property_id = ${property.id} and x.id = standing.id`;
+  // Behind the locks: a consent that lifts one of them has ended by now.
+  return isUnsubscribed(context, sendId);
+}
+
+/**
+ * Whether unsubscribing this send would add nothing. Then the send is marked, the address is suppressed, and every
  * concerned player last refused email. Those are the players with the address, and the send's own.
  */
-export async function isUnsubscribed({ sql, property }: Tenant, sendId: string): Promise<boolean> {
+async function isUnsubscribed({ sql, property }: Tenant, sendId: string): Promise<boolean> {
   const isRefused = sql`coalesce(p.consents -> 'email' = 'false', false) and exists (
     select from suppressions y where y.property_id = ${property.id} and y.lifted_at is null and y.expires_at is null
       and y.channel = 'email' and y.reason = 'unsubscribed'

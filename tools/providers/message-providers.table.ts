@@ -4,6 +4,7 @@ import { checkSettings } from "#runtime/channels/index.ts";
 import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import { counted } from "#runtime/counted.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
+import { refuseMasked } from "#runtime/masking/refuse-masked.ts";
 import { refuseHost } from "#runtime/network/public-address.ts";
 import { afterChange } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
@@ -37,7 +38,10 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
       `Messages by ${channel} may leave by the provider ${JSON.stringify(name)} (${kind}): this ${current ? `changes its ${changed}` : "makes it"}.`,
     ],
   });
-  if (input.credentials !== undefined) checkCredentials(context, channel, kind, input.credentials);
+  if (input.credentials !== undefined) {
+    if (!BUILT_IN.has(kind)) refuseMasked(context.call, "the vendor's account gets the players' addresses");
+    checkCredentials(context, channel, kind, input.credentials);
+  }
   if (unit_price !== null && price_currency === null) {
     throw invalid("price_currency", "is missing: a unit_price needs a currency, such as USD");
   }

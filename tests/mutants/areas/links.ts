@@ -5,13 +5,17 @@ export const links: Area = {
   tests: ["tests/tools/templates/rendering/liquid.test.ts"],
   changes: {
     "tools/templates/rendering/query-values.ts": [
-      ['if (verb === "assign" && isEncoded(part)) encoded.add(name!);', ""],
+      ['if (verb === "assign" && isEncoded(text)) encoded.add(name!);', ""],
       ["if (captured) encoded.add(captured);", ""],
-      ['if (place === "text" && OUR_LINK.test(part)) place = "address";', ""],
-      ["\\b(?:mailto|sms):/i.exec", "\\b(?:mailto|sms):/.exec"],
+      ['if (place === "text" && OUR_LINK.test(value)) place = "address";', ""],
+      ["(?:mailto|sms):/i.exec", "(?:mailto|sms):/.exec"],
+      ["return last === undefined ? undefined : last", 'return last === undefined ? "address" : last'],
       ['if (!scheme[0].endsWith("//")) return behind(rest) ?? place;', ""],
-      ['/[?#\\s"<>\\\\]/g, encodeURIComponent', '/[#\\s"<>\\\\]/g, encodeURIComponent'],
-      ['(place === "address" && rest.includes("/") ? "path" : place)', '"address"'],
+      ['place === "address" && rest.includes("/") ? "path" : place', "place"],
+      [
+        'verb?.endsWith("capture")) [captured, place] = [name, "text"];',
+        'verb?.endsWith("capture")) captured = name;',
+      ],
       ["const pieces = text.split(", "const pieces = [text] ?? text.split("],
     ],
   },

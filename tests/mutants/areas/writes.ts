@@ -56,7 +56,8 @@ export const writes: Area = {
         "if (error instanceof Fault) return { done };",
       ],
       ["if (!one) throw refusal;", "if (!one) return null;"],
-      ["if (failed < 0 || index === failed) throw one.reason;", ""],
+      ["failed < 0 || index === failed", "failed < 0"],
+      ["failed < 0 ? finish(one.value, index) : null", "finish(one.value, index)"],
       ['&& !isSqlState(one.reason, "25P02")', ""],
     ],
     "runtime/operation/crud.ts": [

@@ -117,6 +117,20 @@ describe("over REST, an analyst of a property that masks", () => {
     expect([few.status, few.body.count]).toEqual([200, 1]);
   });
 
+  test("checks at most 100 addresses in one call, as each answer names the player", async () => {
+    const check = (headers: Record<string, string | null>, given: object) =>
+      service.post("/api/functions/compliance-check", { channel: "sms", ...given }, headers);
+    const given = { phone: "+17755550123", phones: lastDigits(100) };
+    expect((await check(manager, given)).status).toBe(200);
+    for (const many of [given, { emails: lastDigits(101).map((digits) => `m${digits}@example.com`) }]) {
+      const { status, text } = await check(analyst, many);
+      expect([status, text]).toEqual([400, expect.stringContaining("at most 100 values")]);
+    }
+    const few = await check(analyst, { phone: given.phone, phones: lastDigits(99) });
+    expect([few.status, few.body.results[0].player_id]).toEqual([200, player]);
+    expect((await check(analyst, { playerIds: Array(101).fill(player) })).status).toBe(200);
+  });
+
   test.each(["/api/mailbox_messages", "/api/inbox_messages"])(
     "reads no message of %s, and cannot guess its words",
     async (path) => {
@@ -185,30 +199,67 @@ describe("in the console, an analyst sees masked", () => {
 
 const preview = () => ({ campaignId: campaign, playerId: player });
 
-test("a masked key lets no endpoint have personal data, and takes none over that has it", async () => {
-  const { id: propertyId } = service.tenant;
-  const { api_key } = await service.call("create_api_key", {
-    ...{ property_id: propertyId, name: "masked", pii_masked: true, agent_confirmation: "off" },
-  });
-  const asked = (name: string, input: object) =>
-    onceOverMcp(service, CATALOG.operations.get(name)!, { ...input }, { "X-Api-Key": api_key });
-  const url = "https://receiver.example/hook";
-  const events = ["player.created"];
+describe("a masked key", () => {
   const refusal = { code: "forbidden", message: expect.stringContaining("sees no personal data") };
-  expect((await asked("create_webhook_endpoint", { url, events, include_pii: true })).data).toMatchObject(
-    refusal,
-  );
-  const { id } = await service.call(
-    "create_webhook_endpoint",
-    { url, events, include_pii: true },
-    propertyId,
-  );
-  const elsewhere = await asked("update_webhook_endpoint", { id, url: `${url}/of-another` });
-  expect(elsewhere.data).toMatchObject(refusal);
-  const { data: plain } = await asked("create_webhook_endpoint", { url, events });
-  expect(plain).toMatchObject({ url, include_pii: false });
-  expect((await asked("update_webhook_endpoint", { id: plain.id, include_pii: true })).data).toMatchObject(
-    refusal,
-  );
-  expect((await asked("update_webhook_endpoint", { id, description: "CRM" })).isError).toBe(false);
+  let asked: (name: string, input: object) => ReturnType<typeof onceOverMcp>;
+  beforeAll(async () => {
+    const { api_key } = await service.call("create_api_key", {
+      ...{ property_id: service.tenant.id, name: "masked", pii_masked: true, agent_confirmation: "off" },
+    });
+    asked = (name, input) =>
+      onceOverMcp(service, CATALOG.operations.get(name)!, { ...input }, { "X-Api-Key": api_key });
+  });
+
+  test("lets no endpoint have personal data, and takes none over that has it", async () => {
+    const { id: propertyId } = service.tenant;
+    const url = "https://receiver.example/hook";
+    const events = ["player.created"];
+    expect((await asked("create_webhook_endpoint", { url, events, include_pii: true })).data).toMatchObject(
+      refusal,
+    );
+    const { id } = await service.call(
+      "create_webhook_endpoint",
+      { url, events, include_pii: true },
+      propertyId,
+    );
+    const elsewhere = await asked("update_webhook_endpoint", { id, url: `${url}/of-another` });
+    expect(elsewhere.data).toMatchObject(refusal);
+    const { data: plain } = await asked("create_webhook_endpoint", { url, events });
+    expect(plain).toMatchObject({ url, include_pii: false });
+    expect((await asked("update_webhook_endpoint", { id: plain.id, include_pii: true })).data).toMatchObject(
+      refusal,
+    );
+    expect((await asked("update_webhook_endpoint", { id, description: "CRM" })).isError).toBe(false);
+  });
+
+  test("brings no account of a vendor's, which would get the players' addresses", async () => {
+    const { id: propertyId } = service.tenant;
+    const credentials = { account_sid: `AC${"0".repeat(32)}`, auth_token: "mine" };
+    const account = { channel: "sms", kind: "twilio", name: "Mine", credentials };
+    expect((await asked("create_message_provider", account)).data).toMatchObject(refusal);
+    const { id } = await service.call("create_message_provider", { ...account, name: "Ours" }, propertyId);
+    const taken = await asked("update_message_provider", { id, credentials });
+    expect(taken.data).toMatchObject(refusal);
+    expect((await asked("update_message_provider", { id, daily_limit: 5 })).isError).toBe(false);
+    const built = { channel: "sms", kind: "mailbox", name: "Mailbox", credentials: {} };
+    expect((await asked("create_message_provider", built)).isError).toBe(false);
+  });
+
+  test("sends no user a test that is filled with a player's values", async () => {
+    const { id: propertyId } = service.tenant;
+    const letter = { name: "Test", channel: "email", subject: "For {{ first_name }}", body_text: "Dear you" };
+    const { id: campaignId } = await service.call("create_campaign", letter, propertyId);
+    const to = "host@example.com";
+    const { id: user_id } = await service.call("create_user", {
+      email: to,
+      password: "correct horse battery",
+    });
+    await service.call("grant_membership", { property_id: propertyId, user_id, role: "manager" });
+    const test = { campaignId, to, dry_run: true };
+    expect((await asked("send_test_message", { ...test, playerId: player })).data).toMatchObject(refusal);
+    expect((await asked("send_test_message", test)).isError).toBe(false);
+    expect((await asked("send_test_message", { campaignId, playerId: player, dry_run: true })).isError).toBe(
+      false,
+    );
+  });
 });

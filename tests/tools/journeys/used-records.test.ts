@@ -39,7 +39,10 @@ const RECORDS: [string, () => Promise<{ node: PlainNode; gone: [string, object] 
     "segment",
     async () => {
       const id = await segment();
-      return { node: branchOf(`segment.${id}`, "in_segment"), gone: ["delete_segment", { id }] };
+      return {
+        node: branchOf(`segment.${id.toUpperCase()}`, "in_segment"),
+        gone: ["delete_segment", { id }],
+      };
     },
   ],
   [
@@ -54,8 +57,15 @@ const RECORDS: [string, () => Promise<{ node: PlainNode; gone: [string, object] 
     "game",
     async () => {
       const id = await arcadeIn(clock.scenario).draft(SURE);
-      const node = { id: "gift", type: "grant_game_play", config: { game_id: id } };
+      const node = { id: "gift", type: "grant_game_play", config: { game_id: id.toUpperCase() } };
       return { node, gone: ["delete_game", { id }] };
+    },
+  ],
+  [
+    "game",
+    async () => {
+      const id = await arcadeIn(clock.scenario).draft(SURE);
+      return { node: branchOf(`game.${id.toUpperCase()}.plays`, "gte", 1), gone: ["delete_game", { id }] };
     },
   ],
   [
@@ -78,7 +88,7 @@ const RECORDS: [string, () => Promise<{ node: PlainNode; gone: [string, object] 
       };
       const { id } = await call("create_message_provider", provider);
       return {
-        node: message({ provider_id: id, from_email: "offers@example.com" }),
+        node: message({ provider_id: id.toUpperCase(), from_email: "offers@example.com" }),
         gone: ["delete_message_provider", { id }],
       };
     },

@@ -23,7 +23,7 @@ beforeEach(async () => {
   preferences = new URL(/Preferences \((\S+)\)/.exec(message!.text)![1]!).pathname;
 });
 
-const consent = (playerId: string, channel: string) =>
+const consent = (playerId: string, channel: string, occurredAt = new Date().toISOString()) =>
   scenario.call("consent_record", {
     propertyId: scenario.id,
     playerId,
@@ -31,7 +31,7 @@ const consent = (playerId: string, channel: string) =>
     consentGiven: true,
     consentSource: "desk",
     consentVersion: "1",
-    occurredAt: new Date().toISOString(),
+    occurredAt,
   });
 
 async function visit(path: string, body?: RequestInit["body"]) {
@@ -143,6 +143,27 @@ describe("a link that is sent again and again", () => {
   });
 
   test.each([
+    ["the same address", async () => {}],
+    [
+      "another address that the player has meanwhile",
+      async () => {
+        await scenario.call("update_player", { id: player, email: "ana.new@example.com" });
+        await visit(unsubscribe, "");
+      },
+    ],
+  ])("is the later refusal: no consent from before lifts it, by %s", async (_, meanwhile) => {
+    await visit(unsubscribe, "");
+    await meanwhile();
+    const [clock] = await scenario.query((sql) => sql`select to_json(clock_timestamp()) #>> '{}' as now`);
+    await visit(unsubscribe, "");
+    const between = consent(player, "email", clock!.now);
+    await expect(between).rejects.toThrow("last word on email is a refusal");
+    expect(await reasons("email")).toEqual(["no_consent", "suppressed"]);
+    await consent(player, "email");
+    expect(await reasons("email")).toEqual([]);
+  });
+
+  test.each([
     ["a later grant", () => consent(player, "email")],
     [
       "a suppression that was lifted",
@@ -209,6 +230,17 @@ describe("the preference page", () => {
       ["stop", "1"],
     ]);
     expect(shown(html)).toEqual({ sms: "fixed", email: "off", voice: "fixed" });
+  });
+
+  test("stops by that button what is off for another reason too, which may end", async () => {
+    const entry = { phone: "+17752025501", list: "reassigned" };
+    const { id } = await scenario.call("create_dnc_entry", entry);
+    await save([["stop", "1"]]);
+    await scenario.call("delete_dnc_entry", { id });
+    expect(await reasons("sms")).toEqual(["no_consent", "suppressed"]);
+    const before = (await ledger()).length;
+    await save([["stop", "1"]]);
+    expect(await ledger()).toHaveLength(before);
   });
 
   test("turns email on again by a new consent to the words that it shows", async () => {

@@ -49,7 +49,7 @@ export default tool({
     send_id: z.uuid().optional().describe("For get_campaign_send. Not in a dry run"),
     to: z.string().describe("Masked"),
   }),
-  faults: ["invalid", "not_found", "conflict"],
+  faults: ["invalid", "forbidden", "not_found", "conflict"],
   async handler(context, { campaignId, to, playerId, variantId, dry_run }) {
     const { sql, property, enqueue, audit } = context;
     const pause = await lockPause(context, "shared");

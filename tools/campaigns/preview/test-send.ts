@@ -1,6 +1,7 @@
 import { sql as fragment, raw } from "#db/sql.ts";
 import { callTimesOf, PROVIDERS } from "#runtime/channels/index.ts";
 import { Fault, type FaultDetail, invalid, one } from "#runtime/faults.ts";
+import { refuseMasked } from "#runtime/masking/refuse-masked.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { type Campaign, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import type { Content, Recipient } from "#tools/campaigns/content/content.ts";
@@ -78,7 +79,10 @@ export async function recipientOf(
   const hash = addressHash(property.pepper, address);
   // Alone: in a statement over players, a distributed database would run the function on each of its workers.
   const [user] = await sql<[{ staff: boolean }]>`select is_staff(${address}) as staff`;
-  if (user.staff) return { address, hash, playerId, staff: true };
+  if (user.staff) {
+    if (playerId !== null) refuseMasked(context.call, "the message shows the player's to a user");
+    return { address, hash, playerId, staff: true };
+  }
   const [player] = await sql<{ id: string }[]>`
     select p.id from players p
     where p.property_id = ${property.id} and ${ADDRESS_COLUMNS[channel].hash} = ${hash} and p.deleted_at is null

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { loggedFault } from "#runtime/faults.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
-import type { Tenant } from "#runtime/operation/context.ts";
+import { writeAsService } from "#runtime/funnel/system-work.ts";
+import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { readUnsubscribeToken } from "#tools/player-links/links.ts";
 import { themeOf } from "#tools/themes/theme.ts";
 import { addressOf } from "#transports/http/admission.ts";
@@ -17,6 +18,8 @@ export interface MessageLink extends House {
   sendId: string;
   /** Reads in a read-only transaction, without an audit row. */
   read<T>(query: (tenant: Tenant) => Promise<T>): Promise<T>;
+  /** Writes without an audit row. */
+  write<T>(work: (context: Context) => Promise<T>): Promise<T>;
   /** Runs an operation on the message's send. */
   run<T>(operation: string, input?: object): Promise<T>;
 }
@@ -76,12 +79,13 @@ async function openLink(
   };
   const read: MessageLink["read"] = (query) =>
     service.db.asProperty(property.id, (sql) => query({ sql, property }), { readOnly: true });
+  const write: MessageLink["write"] = (work) => writeAsService(service, property, work);
   const { theme, language } = await read(async (tenant) => ({
     theme: await themeOf(tenant),
     language: await languageOf(tenant, sendId),
   }));
   const speech = speechOf(language, c.req.header("accept-language"), theme.language);
-  return { property, theme, speech, token, sendId, read, run };
+  return { property, theme, speech, token, sendId, read, write, run };
 }
 
 /** The language of a send's player, if it is known. */

@@ -54,15 +54,17 @@ async function save(holder: Holder, c: HttpContext): Promise<Response> {
 }
 
 /**
- * The changes that a form asks for. A ticked channel is turned on only if the page showed it as off: sending an old
- * page again is no new consent.
+ * The changes that a form asks for. "Stop everything" refuses channels too that are off for other reasons, which may end.
+ * A ticked channel is turned on only if the page showed it as off: sending an old page again is no new consent.
  */
 function changesOf(form: URLSearchParams, before: Preference[]): { off: Channel[]; on: Channel[] } {
-  const everything = form.has("stop");
+  const everything = form.has("stop") && before.some(({ on }) => on);
   const ticked = (channel: Channel) => !everything && form.getAll("on").includes(channel);
   const shownOff = (channel: Channel) => form.getAll("was_off").includes(channel);
   return {
-    off: before.filter(({ channel, on }) => on && !ticked(channel)).map(({ channel }) => channel),
+    off: before
+      .filter(({ channel, on }) => (on || everything) && !ticked(channel))
+      .map(({ channel }) => channel),
     on: before
       .filter(({ channel, can_turn_on }) => can_turn_on && ticked(channel) && shownOff(channel))
       .map(({ channel }) => channel),

@@ -1,6 +1,6 @@
 import { html } from "hono/html";
 import type { Preference } from "#tools/preferences/preferences.ts";
-import { isErased, isUnsubscribed } from "#tools/preferences/unsubscribe.ts";
+import { isErased, refuseAgain } from "#tools/preferences/unsubscribe.ts";
 import { shownName } from "#tools/themes/theme.ts";
 import { readForm } from "#transports/pages/frame/form.ts";
 import { playerPage } from "#transports/pages/frame/player-page.ts";
@@ -25,7 +25,7 @@ export function mountUnsubscribe(mounting: Mounting): void {
     async post(link, c) {
       if (await link.read((tenant) => isErased(tenant, link.sendId))) return erasedPage(link);
       // A message can be forwarded, and its link used again and again: a repeat adds nothing to the ledgers.
-      if (!(await link.read((tenant) => isUnsubscribed(tenant, link.sendId)))) {
+      if (!(await link.write((context) => refuseAgain(context, link.sendId)))) {
         const isPressed = (await readForm(c))?.has(PRESSED) ?? false;
         await link.run("unsubscribe", { method: isPressed ? "preference_page" : "one_click" });
       }

@@ -120,7 +120,7 @@ test("a template that a variant uses keeps its content while it is sent, and is 
     subject: "Hi",
     html: "<p>A</p>",
   });
-  const variants = [{ id: "a" }, { id: "b", template_id }];
+  const variants = [{ id: "a" }, { id: "b", template_id: template_id.toUpperCase() }];
   const id = await scenario.campaign({
     ab_test: { ...TEST, variants, test_percent: 100 },
     template_id: shared,

@@ -182,7 +182,13 @@ const complained = {
   forged: null,
 } as const;
 
-/** Stories that chance seldom tells: the link of a former address and of a merged record, a late complaint, a passed end. */
+const told: Act = { act: "notice", which: 0, known: false, kind: "unsubscribed", times: 1, forged: null };
+const agreed: Act = { act: "agree", which: 0, channel: "email", proven: true, ago: 0 };
+
+/**
+ * Stories that chance seldom tells: the link of a former address and of a merged record, a late complaint, a passed end,
+ * a refusal that its vendor repeats when the person has agreed again.
+ */
 export const STORIES: readonly Act[][] = [
   [moved, linked],
   [moved, complained],
@@ -192,4 +198,5 @@ export const STORIES: readonly Act[][] = [
     { act: "wait" },
     { act: "delete", which: 0 },
   ],
+  [told, agreed, { act: "repeat", which: 0 }],
 ];

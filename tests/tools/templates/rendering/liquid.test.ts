@@ -42,6 +42,7 @@ test.each([
     "n=https://x.example/https://spa.example/a%3Fb=c?n=https%3A%2F%2Fspa.example%2Fa%3Fb%3Dc",
   ],
   ["https://x.example/{{ first_name }}/a", "https://x.example/Ana%20&%20Bob/a"],
+  ["sms:yes/{{ first_name }}", "sms:yes/Ana & Bob"],
   ["https://{{ player.custom.host }}/{{ first_name }}", "https://spa.example/b?c=d/Ana%20&%20Bob"],
   ["https://x.example/?n={% echo first_name %}", "https://x.example/?n=Ana%20%26%20Bob"],
   [
