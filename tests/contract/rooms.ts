@@ -13,7 +13,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "runtime/masking": ["guessing.ts", "refuse-masked.ts", "values.ts"],
   "runtime/telemetry": ["activity.ts", "metrics.ts", "queue-figures.ts"],
   "tools/approvals": ["approval.ts", "lists.ts", "proposals.table.ts"],
-  "tools/campaigns/approval": ["approve.ts", "watch-audiences.ts", "words.ts"],
+  "tools/campaigns/approval": ["approve.ts", "other-words.ts", "watch-audiences.ts", "words.ts"],
   "tools/campaigns": ["campaign-sends.table.ts", "campaigns.table.ts", "cancel-sends.job.ts"],
   "tools/campaigns/preview": ["shown.ts"],
   "tools/campaigns/stats": ["answer.ts", "conversions.ts", "stats.ts"],

@@ -21,12 +21,15 @@ export interface Source {
   [part: string]: unknown;
 }
 
-/** The words of a message, before it is filled, that the shown one lacks: other players or another day may bring them. */
-export function otherWords(sources: Source[], shown: string[]): string[] {
+/**
+ * The words of a message, before it is filled, that the shown one lacks: other players or another day may bring them.
+ * Of an `unfilled` one that is shown no part is known to be read by all.
+ */
+export function otherWords(sources: Source[], shown: string[], unfilled = false): string[] {
   const seen = onOneLine(shown.join("\n"));
-  const htmls = sources.flatMap(({ html }) => (html ? branchesOf(html) : []));
+  const htmls = sources.flatMap(({ html }) => (html ? branchesOf(html, unfilled) : []));
   const texts = sources.flatMap(({ html: _, text, ...rest }) =>
-    stringsIn(rest.script ? rest : [text, rest]).flatMap(branchesOf),
+    stringsIn(rest.script ? rest : [text, rest]).flatMap((source) => branchesOf(source)),
   );
   const isSearched = htmls.flat().join("").length <= MOST_SEARCHED;
   const all = [
@@ -74,11 +77,11 @@ const PARTS = /^(?:else|elsif|when|end\w+)$/;
 const PRINTS = /^(?:echo|cycle|increment|decrement|liquid)$/;
 
 /**
- * The texts between the tags of a source from its first condition on, each in pieces: players may read them or not. Its
+ * The texts between the tags of a source from its first condition on, or of the whole, each in pieces: players may read them or not. Its
  * end is not looked for: a tag in a comment looks like one too.
  */
-function branchesOf(source: string): string[][] {
-  const branches: string[][] = [];
+function branchesOf(source: string, isWhole = false): string[][] {
+  const branches: string[][] = isWhole ? [[]] : [];
   for (const { kind, begin, end } of tokensOf(source)) {
     const part = source.slice(begin, end);
     const verb = kind === TokenKind.Tag ? (/\w+/.exec(part)?.[0] ?? "") : "";
