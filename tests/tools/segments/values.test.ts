@@ -108,13 +108,13 @@ test("a time zone that no player has and an event that nobody has reported are n
   const { id } = await scenario.call("create_player", { player_id: "v2" });
   await scenario.call("create_player_event", { player_id: id, name: "visit" });
   const { count, warnings } = await preview(
-    where("timezone", "eq", "America/Newyork"),
+    where("timezone", "eq", "Europe/Paris"),
     where("event.visitt.count", "gte", 1),
   );
   expect([count, warnings]).toEqual([
     0,
     [
-      'timezone: nothing here has "America/Newyork"; none has a value.',
+      'timezone: nothing here has "Europe/Paris"; none has a value.',
       'event: nothing here has "visitt"; there are visit.',
     ],
   ]);
