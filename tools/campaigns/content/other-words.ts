@@ -1,6 +1,6 @@
 import { TokenizationError, Tokenizer, TokenKind } from "liquidjs";
 import { quoted } from "#runtime/visible-text.ts";
-import { fragmentWords, pieceWords } from "#tools/campaigns/content/message-words.ts";
+import { fragmentWords, pieceWords } from "./message-words.ts";
 
 /** A person who decides reads no more. */
 const MOST_TEXTS = 20;
