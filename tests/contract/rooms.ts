@@ -184,6 +184,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "email.ts",
     "inbox.ts",
     "message-words.ts",
+    "other-words.ts",
     "push.ts",
     "render-messages.ts",
     "sms.ts",

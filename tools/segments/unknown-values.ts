@@ -29,9 +29,10 @@ const EVENT = new RegExp(`^event\\.(${EVENT_NAME})\\.`);
  */
 export async function unknownValues(context: Tenant, rules: Partial<Group>): Promise<string[]> {
   const said: string[] = [];
-  for (const { field, value } of conditionsIn(rules)) {
-    const stored = [value]
-      .flat()
+  // A large property's players are read once for a field.
+  for (const [field, conditions] of Map.groupBy(conditionsIn(rules), (condition) => condition.field)) {
+    const stored = conditions
+      .flatMap(({ value }) => value)
       .map((one) => VOCABULARY[field]!(String(one), context.property.default_country))
       .filter((one) => one !== null);
     const column = raw(field === "tags" ? "unnest(tags)" : field);
@@ -71,7 +72,8 @@ async function missingFrom(
   if (known.complete || unseen.length === 0) return unseen.map((one) => nothingHas(field, one, known));
   // Only a part of the rows, or of their values, was looked at.
   const missing = await transaction<{ value: string }[]>`
+    with known as materialized (select distinct ${value} as value from ${from})
     select w.value from unnest(${unseen}::text[]) w (value)
-    where not exists (select from (select ${value} as value from ${from}) known where known.value = w.value)`;
+    where w.value not in (select value from known where value is not null)`;
   return missing.map(({ value: one }) => nothingHas(field, one, known));
 }

@@ -235,7 +235,7 @@ describe("a confirmation", () => {
       '{% if tier == "Iron" %}<img src="https://evil.example/x.png">{% endif %}',
       '"https://evil.example/x.png"',
     ],
-    ['{% if tier == "Iron" %}{% raw %}Bring {{ it }}{% endraw %}{% endif %}', '"…Bring {{ it }}"'],
+    ['{% if tier == "Iron" %}{% raw %}Bring {{ it }}{% endraw %}{% endif %}', '"Bring {{ it }}"'],
     ["{% if tier == 'Iron' %}q{% endif %}{% if tier == 'Iron' %}z{% endif %}", '"q", "z", "Iron"'],
     [
       "{% if tier == 'Iron' %}{% # endif %}{% comment %}{% endif %}{% endcomment %}Bring all{% endif %}",
@@ -246,6 +246,32 @@ describe("a confirmation", () => {
       '"Bring it all"',
     ],
     ["{% capture words %}Bring it all{% endcapture %}{{ tier | replace: 'Iron', words }}", '"Bring it all"'],
+    ["{% if tier == 'Iron' %}<!-- {{ '-->' | raw }}Bring it all{% endif %}", '"Bring it all"'],
+    ["{% if tier == 'Iron' %}<style>{{ '</style>' | raw }}Bring it all{% endif %}", '"Bring it all"'],
+    [`{% if tier == 'Iron' %}<b class="{{ '">' | raw }}Bring it all{% endif %}`, '"Bring it all"'],
+    [
+      `{% if tier == "Iron" %}<p title="{% if tier %}{% endif %}<!--">Bring it all</p>{% endif %}`,
+      '"Bring it all"',
+    ],
+    [
+      `{% if tier == "Iron" %}<p title="{% if tier %}{% endif %}<b class='">Bring it all' "></p>{% endif %}`,
+      '"Bring it all',
+    ],
+    ["{% if tier == 'Iron' %}<!--[if mso]>Bring it all<![endif]-->{% endif %}", '"Bring it all"'],
+    [
+      '{% if tier == "Iron" %}<style>p::after { content: "Bring it all" }</style>{% endif %}',
+      '"Bring it all"',
+    ],
+    [
+      '{% if tier == "Iron" %}<a href="https://evil.example/" {% else %}<a href="https://play.example/" {% endif %}>Go</a>',
+      '"https://evil.example/"',
+    ],
+    ['{% if tier == "Iron" %}<img alt="Bring it all" {% else %}<img {% endif %}>', '"Bring it all"'],
+    ["{% if tier == 'Iron' %}Call {{ 18005551234 }}{% endif %}", '"18005551234"'],
+    ["{% if tier == 'Iron' %}{{ 'B' }}{{ 'r' }}{{ 'q' }}{% endif %}", '"B", "r", "q"'],
+    [`{% raw %}{{ " {% endraw %}{% if tier == 'Iron' %}{{ "Bring it all" }}{% endif %}`, '"Bring it all"'],
+    ["Do not bring it. {% if tier == 'Iron' %}<p>Do</p><p>bring it</p>{% endif %}", '"Do\\n\\nbring it"'],
+    ["Do not bring it. {% if tier == 'Iron' %}Do {% # x %}bring it{% endif %}", '"Do bring it"'],
   ])("shows the words that a condition keeps for others: %s", async (block, words) => {
     const { id } = await approved();
     const { data } = await agent("update_campaign", { id, body_html: `<p>Don't wait.</p>${block}` });
@@ -262,6 +288,35 @@ describe("a confirmation", () => {
     expect(data.message).toContain('another day may show: "Bring <all> of it", "Iron".');
   });
 
+  test("repeats no words of a common mail with a greeting by condition", async () => {
+    const { id } = await approved();
+    const body_html = `<html><head><style>.a { color: red; font-family: "Arial" }</style></head><body>
+      {% if first_name %}<p>Dear {{ first_name }},</p>{% else %}<p>Dear,</p>{% endif %}
+      <!--[if mso]><table><tr><td><![endif]--><table style="font-family:'Arial'"><tr><td class="a">
+      Don't miss &quot;dinner&quot; (5 &amp; 6)&nbsp;pm.</td></tr></table><!--[if mso]></td></tr></table><![endif]-->
+      <!-- The end --><a href="https://play.example/?a=1&amp;b=2" style="color:red">Play</a> now<br>or <b>later</b>.
+      <img src="https://play.example/x.png" alt="A table"></body></html>`;
+    const { data } = await agent("update_campaign", { id, body_html });
+    expect(data.message).toContain("It has conditions");
+    expect(data.message).not.toContain("another day may show");
+  });
+
+  test("says that a long mail is not searched for all words", async () => {
+    const { id } = await approved();
+    const body_html = `{% if tier %}${"<p>Lunch</p>".repeat(9_000)}{% endif %}`;
+    const { data } = await agent("update_campaign", { id, body_html });
+    expect(data.message).toContain(
+      "It is too long to be searched for all words that other players may read.",
+    );
+  });
+
+  test("shows a category of the inbox with half a tag as it is written", async () => {
+    const { id } = await approved();
+    const { data, isError } = await agent("update_campaign", { id, inbox: { category: "{% News" } });
+    expect(isError, JSON.stringify(data)).toBe(false);
+    expect(data.message).toContain("{% News");
+  });
+
   test("says that captured words may be shown to others", async () => {
     const { id } = await approved();
     const body_html =
@@ -276,7 +331,7 @@ describe("a confirmation", () => {
       "<p>{{ 'now' | date: '%B %d' }} {{ player.custom | default: 'x' | slice: 0, 0 }}{{ 'Dinner' }}</p>";
     const { data } = await agent("update_campaign", { id, body_html });
     expect(data.message).toContain("Dinner");
-    expect(data.message).toContain('another day may show: "now".');
+    expect(data.message).toContain('another day may show: "now", "x".');
   });
 
   test("says how much of a long message it leaves out", async () => {

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { CATALOG } from "#tools/catalog.ts";
 import { onceOverMcp } from "../../support/operation-calls.ts";
@@ -282,6 +283,27 @@ test("publishing shows the words of a message that come from a template, and of 
     'It sends the email mail "Words of the template", the sms text "Words of the text".',
   );
   expect(data.message).toContain('The text of mail: "Hi"');
+});
+
+test("publishing shows words that the HTML hides until its tags are filled, and repeats no others", async () => {
+  const publishing = async (body_html: string) => {
+    const nodes = [
+      { id: "in", type: "trigger", config: { on: "api" } },
+      { id: "mail", type: "message", config: { channel: "email", subject: "Hi", body_html } },
+    ];
+    const draft_definition = { nodes, edges: [{ from: "in", to: "mail" }] };
+    const { id } = await scenario.call("create_journey", { name: randomUUID(), draft_definition });
+    return String((await ask("publish_journey", { journeyId: id })).data.message);
+  };
+  for (const hidden of [
+    "{% comment %}<!--{% endcomment %}Bring it all{% comment %}-->{% endcomment %}",
+    "<!-- {{ '--' | append: '>' | raw }}Bring it all",
+  ]) {
+    expect(await publishing(`<p>Hello</p>${hidden}`), hidden).toMatch(/another day may show: .*Bring it all/);
+  }
+  const common = `<p>Dear {{ first_name | default: "friend" }},</p><p>${"Dinner is on us. ".repeat(200)}</p>
+    {% if tier == "Gold" %}<p>A gift for you, {{ first_name }}!</p>{% endif %}<a href="https://play.example/">Play</a>`;
+  expect(await publishing(common)).not.toContain("another day may show");
 });
 
 test("publishing shows all that a journey does beside its messages, and the campaigns whose list it changes", async () => {

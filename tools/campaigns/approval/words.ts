@@ -5,6 +5,7 @@ import { type Campaign, sendingChannel, sentNow } from "#tools/campaigns/campaig
 import { ticketWords } from "#tools/campaigns/campaign/game-ticket.ts";
 import { templateOf } from "#tools/campaigns/content/content.ts";
 import { type MessageParts, messageWords } from "#tools/campaigns/content/message-words.ts";
+import { otherWords, type Source } from "#tools/campaigns/content/other-words.ts";
 import { withVariant } from "#tools/campaigns/content/variants.ts";
 import { audienceWarnings } from "#tools/campaigns/planning/audience.ts";
 import { countWaiting } from "#tools/campaigns/planning/waiting.ts";
@@ -13,7 +14,6 @@ import { type Preflight, preflight } from "#tools/campaigns/preflight/preflight.
 import { checkReadiness, madeUp } from "#tools/campaigns/preflight/readiness.ts";
 import { fieldsOf } from "#tools/campaigns/preflight/sample.ts";
 import { configuredProvider, ownProviders } from "#tools/providers/choose.ts";
-import { otherWords, type Source } from "./other-words.ts";
 
 const MOST_FAULT = 200;
 
@@ -113,7 +113,7 @@ export async function examplesOf(context: Context, campaign: Campaign): Promise<
   const words = (campaign.ab_test ? shown : shown.slice(0, 1)).flatMap(({ variant_id, ...parts }, index) =>
     messageWords(parts, `One message of ${index === 0 ? "them" : `the variant ${variant_id}`}${unfilled}`),
   );
-  return [...words, ...otherWords(sources, words)];
+  return [...words, ...otherWords(sources, words, messages.length === 0)];
 }
 
 /** The message before it is filled, of each variant. */

@@ -34,9 +34,39 @@ export function bodyWords({ preheader, html, text, inbox }: MessageParts, named:
   ];
 }
 
-/** The words of a piece of HTML, hidden ones too, and the pictures that it loads. */
+/** The words of a piece of HTML, also those that its styles hide or add, and the pictures that it loads. */
 export function pieceWords(html: string): string[] {
-  return [plainText(seenParts(html).whole), ...addressesOf(html, "load")];
+  const { whole, outlook, added } = seenParts(html);
+  return [plainText(whole), plainText(outlook), ...added, ...addressesOf(html, "load")];
+}
+
+/** The places of a document where a fragment may begin, and the mark by which it leaves them. */
+const BEGINNINGS: readonly (readonly [begun: string, mark: RegExp])[] = [
+  ["", /\S/],
+  ["<i ", />/],
+  ['<i x="', /"/],
+  ["<i x='", /'/],
+  ["<!--", /-->|--!>/],
+  ["<style>", /<\/style/i],
+  ["<script>", /<\/script/i],
+  ["<title>", /<\/title/i],
+];
+/** Ends a tag, and a quoted value before it. */
+const CLOSING = `"'>`;
+
+/**
+ * The words of a part of HTML that begins and ends anywhere, a tag or a comment included: first as it is read in a
+ * text, with all its addresses, then by each other place.
+ */
+export function fragmentWords(html: string): string[][] {
+  const read = BEGINNINGS.flatMap(([begun, mark]) =>
+    mark.test(html) ? [pieceWords(`${begun}${html}${CLOSING}`).map(withoutClosing)] : [],
+  );
+  return [[...(read.shift() ?? []), ...addressesOf(`${html}${CLOSING}`, "open")], ...read];
+}
+
+function withoutClosing(words: string): string {
+  return (words.endsWith(CLOSING) ? words.slice(0, -CLOSING.length) : words).trim();
 }
 
 const HIDDEN = "Words in it that its styles hide, on some screens or on all";

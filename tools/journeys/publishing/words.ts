@@ -2,7 +2,8 @@ import { counted } from "#runtime/counted.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { fieldWords } from "#runtime/operation/record-words.ts";
 import { quoted } from "#runtime/visible-text.ts";
-import { bodyWords, type MessageParts } from "#tools/campaigns/content/message-words.ts";
+import { bodyWords, type MessageParts, pieceWords } from "#tools/campaigns/content/message-words.ts";
+import { otherWords } from "#tools/campaigns/content/other-words.ts";
 import type { Definition, Node, NodeOf } from "#tools/journeys/definition/definition.ts";
 import type { Problem } from "#tools/journeys/definition/structure.ts";
 import type { Journey } from "#tools/journeys/journey/journey.ts";
@@ -38,9 +39,24 @@ export function publishingWords(
     reentryWords(reentry.mode),
     ...(ends_at === null ? [] : [`It ends for everybody at ${ends_at}.`]),
     messages.length === 0 ? "It sends no message." : `It sends ${messages.join(", ")}.`,
-    ...[...shown].flatMap(([id, parts]) => bodyWords(parts, `The text of ${id}`)),
+    ...[...shown].flatMap(([id, parts]) => bodiesOf(parts, `The text of ${id}`)),
     ...nodes.flatMap((node) => (node.type === "message" ? switchedOff(node) : [])),
     ...insideWords(inside, onPublish),
+  ];
+}
+
+/** The words of a message as a template, and those that its HTML hides until its tags are filled. */
+function bodiesOf(parts: MessageParts, named: string): string[] {
+  const { subject, preheader, html, text, inbox } = parts;
+  // The whole, which a person may ask for: the words shown are cut.
+  const read = [subject, preheader, ...(html ? pieceWords(html) : []), text, inbox];
+  return [
+    ...bodyWords(parts, named),
+    ...otherWords(
+      [{ subject, html, text, script: null }],
+      read.map((one) => JSON.stringify(one ?? "")),
+      true,
+    ),
   ];
 }
 

@@ -1,0 +1,171 @@
+import { TokenizationError, Tokenizer, TokenKind } from "liquidjs";
+import { quoted } from "#runtime/visible-text.ts";
+import { fragmentWords, pieceWords } from "./message-words.ts";
+
+/** A person who decides reads no more. */
+const MOST_TEXTS = 20;
+const MOST_CHARACTERS = 1_000;
+
+const CONDITIONS = "It has conditions ({% if %}): other players may read other words.";
+const UNSEARCHED = "It is too long to be searched for all words that other players may read.";
+/** Characters of HTML that are searched in all ways. Large mail clients cut off longer mails. */
+const MOST_SEARCHED = 100_000;
+/** In JSON, which writes a break as two characters. A loop leaves its words out where a player has none of its items. */
+const CONDITION = /\{%-?(?:\s|\\+(?:[nrtf]|u000b))*(?:if|unless|case|for|tablerow|capture|liquid)\b/;
+
+/** A message before it is filled. A script stands in its text too, as JSON. */
+export interface Source {
+  html?: string | null | undefined;
+  text?: string | null | undefined;
+  script: object | null;
+  [part: string]: unknown;
+}
+
+/**
+ * The words of a message, before it is filled, that the shown one lacks: other players or another day may bring them.
+ * Of an `unfilled` one that is shown no part is known to be read by all.
+ */
+export function otherWords(sources: Source[], shown: string[], unfilled = false): string[] {
+  const seen = onOneLine(shown.join("\n"));
+  const htmls = sources.flatMap(({ html }) => (html ? branchesOf(html, unfilled) : []));
+  const texts = sources.flatMap(({ html: _, text, ...rest }) =>
+    stringsIn(rest.script ? rest : [text, rest]).flatMap((source) => branchesOf(source)),
+  );
+  const isSearched = htmls.flat().join("").length <= MOST_SEARCHED;
+  const all = [
+    ...htmls.flatMap((pieces) => htmlWords(pieces, isSearched)),
+    ...texts.map((pieces) => pieces.join("").trim()),
+    ...stringsIn(sources).flatMap(textsInTags).filter(hasWords),
+  ];
+  const others = [...new Set(all)].filter((words) => !isShown(words, seen));
+  const named = others.slice(0, MOST_TEXTS).map((text) => quoted(text, MOST_CHARACTERS));
+  const more = others.length > MOST_TEXTS ? ` and ${others.length - MOST_TEXTS} more` : "";
+  return [
+    ...(others.length > 0
+      ? [`Words in its tags, which other players or another day may show: ${named.join(", ")}${more}.`]
+      : []),
+    ...(CONDITION.test(JSON.stringify(sources)) ? [CONDITIONS] : []),
+    ...(isSearched ? [] : [UNSEARCHED]),
+  ];
+}
+
+/** The words of a branch. Its tags may print the end of a comment or of an attribute: then each piece has its own words. */
+function htmlWords(pieces: string[], isSearched: boolean): string[] {
+  const words = pieceWords(pieces.join(""));
+  if (!isSearched) return words;
+  const known = words.join("\n");
+  const fragments = pieces.flatMap((piece) => {
+    const [plain = [], ...others] = fragmentWords(piece);
+    const own = plain.join("\n");
+    return [
+      ...plain.filter((text) => !known.includes(text)),
+      ...others.flat().filter((text) => !own.includes(text)),
+    ];
+  });
+  return [...words, ...fragments];
+}
+
+/** JSON without its breaks: one must not look like a letter. */
+function onOneLine(json: string): string {
+  return json.replaceAll("\\n", " ");
+}
+
+/** A printed value in a text. */
+const PRINTED = "…";
+const OPENS = /^(?:if|unless|case|for|tablerow|capture)$/;
+const PARTS = /^(?:else|elsif|when|end\w+)$/;
+const PRINTS = /^(?:echo|cycle|increment|decrement|liquid)$/;
+
+/**
+ * The texts between the tags of a source from its first condition on, or of the whole, each in pieces: players may read them or not. Its
+ * end is not looked for: a tag in a comment looks like one too.
+ */
+function branchesOf(source: string, isWhole = false): string[][] {
+  const branches: string[][] = isWhole ? [[]] : [];
+  for (const { kind, begin, end } of tokensOf(source)) {
+    const part = source.slice(begin, end);
+    const verb = kind === TokenKind.Tag ? (/\w+/.exec(part)?.[0] ?? "") : "";
+    const isInside = branches.length > 0;
+    if (OPENS.test(verb) || (isInside && PARTS.test(verb))) branches.push([]);
+    else if (isInside && kind === TokenKind.HTML) branches.at(-1)!.push(part);
+    else if (isInside && (kind === TokenKind.Output || PRINTS.test(verb))) branches.at(-1)!.push(PRINTED);
+  }
+  return branches;
+}
+
+/** A part that holds no Liquid, such as a category of the inbox, may have half a tag. */
+function tokensOf(source: string) {
+  try {
+    return new Tokenizer(source).readTopLevelTokens();
+  } catch (error) {
+    if (!(error instanceof TokenizationError)) throw error;
+    return [];
+  }
+}
+
+const LETTER = /[\p{L}\p{N}]/u;
+const ENDS = /^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu;
+
+/** The most characters of a printed value between words, or of what is added to an address. */
+const MOST_BETWEEN = 300;
+/** What is shown is cut, and has no more lines. */
+const MOST_PARTS = 200;
+
+/**
+ * Whether the words stand in what is shown, as whole words and in one piece but for printed values. Words from two
+ * sentences would make a third one.
+ */
+function isShown(words: string, seen: string): boolean {
+  const parts = words.split(/([…\n()]+)/, 2 * MOST_PARTS);
+  if (words.length > seen.length || parts.length === 2 * MOST_PARTS) return false;
+  let ends: number[] | null = null;
+  let isPrinted = false;
+  for (const [index, part] of parts.entries()) {
+    if (index % 2 === 1) isPrinted ||= /[…)]/.test(part);
+    const word = index % 2 === 1 ? "" : onOneLine(JSON.stringify(part.replace(ENDS, "")).slice(1, -1));
+    if (word === "") continue;
+    ends = endsOf(word, seen, ends, isPrinted);
+    if (ends.length === 0) return false;
+    isPrinted = false;
+  }
+  return true;
+}
+
+/** The ends of all such words, each behind the nearest one of `before`. A letter of another word is none. */
+function endsOf(word: string, seen: string, before: number[] | null, isPrinted: boolean): number[] {
+  const ends: number[] = [];
+  let next = 0;
+  for (let at = seen.indexOf(word); at >= 0; at = seen.indexOf(word, at + 1)) {
+    const end = at + word.length;
+    if (LETTER.test(seen.charAt(at - 1)) || LETTER.test(seen.charAt(end))) continue;
+    while (before && next < before.length && before[next]! <= at) next++;
+    const from = before ? before[next - 1] : at;
+    if (from === undefined || at - from > MOST_BETWEEN) continue;
+    if (isPrinted || !LETTER.test(seen.slice(from, at))) ends.push(end);
+  }
+  return ends;
+}
+
+function stringsIn(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(stringsIn) : [];
+}
+
+/** The quoted texts and the numbers in the Liquid tags of a source. A number that is compared is not printed. */
+function textsInTags(source: string): string[] {
+  return tokensOf(source).flatMap(({ kind, begin, end }) =>
+    kind === TokenKind.HTML
+      ? []
+      : [...source.slice(begin, end).matchAll(LITERAL)].map(
+          ([, text, number]) => number ?? text!.slice(1, -1),
+        ),
+  );
+}
+
+const LITERAL =
+  /("(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*')|(?<!(?:[<>]=?|[=!]=)\s*)(?<![\w.])(\d{3,})(?![\w])/g;
+
+/** Neither a form of dates, such as %B %d, nor a mark. */
+function hasWords(text: string): boolean {
+  return LETTER.test(text.replace(/%[-_^#0:]*\w/g, " "));
+}
