@@ -77,8 +77,8 @@ const PARTS = /^(?:else|elsif|when|end\w+)$/;
 const PRINTS = /^(?:echo|cycle|increment|decrement|liquid)$/;
 
 /**
- * The texts between the tags of a source from its first condition on, or of the whole, each in pieces: players may read them or not. Its
- * end is not looked for: a tag in a comment looks like one too.
+ * The texts between the tags of a source from its first condition on, or of the whole, each in pieces: players may read
+ * them or not. The condition's end is not looked for: a tag in a comment looks like one too.
  */
 function branchesOf(source: string, isWhole = false): string[][] {
   const branches: string[][] = isWhole ? [[]] : [];
