@@ -74,7 +74,7 @@ function scopeFault({ scope }: Pick<Operation, "scope">): Fault {
 function roleFault(access: keyof typeof PERMITTED): Fault {
   const others = access === "person" ? "no API key, agent or command line may" : "an API key may not";
   return new Fault("forbidden", {
-    message: `Only ${PERMITTED[access]} may do this; ${others}, with any scopes.`,
+    message: `Only ${PERMITTED[access]} may do this; ${others}, even with all scopes.`,
   });
 }
 

@@ -49,7 +49,6 @@ const UNKNOWN_METHOD = { code: -32_601, message: "Method not found" };
 
 /** Requests whose malformed params the SDK would report as an internal error. */
 const REQUESTS = new Map<unknown, StandardSchemaV1Sync>([
-  ["initialize", specTypeSchemas.InitializeRequest],
   ["resources/read", specTypeSchemas.ReadResourceRequest],
   ["prompts/get", specTypeSchemas.GetPromptRequest],
   ["completion/complete", specTypeSchemas.CompleteRequest],
@@ -92,8 +91,7 @@ export function mcpFace(service: Service, catalog: Catalog, makerOf = serverMake
       idempotencyKey: request.headers.get("idempotency-key") ?? undefined,
       replayed: false,
     };
-    const refusal =
-      paramsRefusal(frame, body) ?? (exchange.modern ? null : legacyRefusal(frame, request, body));
+    const refusal = refusalOf(frame, request, body, exchange);
     if (refusal) return refusal;
     const list = exchange.listAsText ? listFor(exchange) : null;
     if (method === "subscriptions/listen")
@@ -154,9 +152,19 @@ async function answerListen(
   }
 }
 
-/** The answer to a message of the 2025 revisions that the SDK would not refuse in this way. */
-function legacyRefusal(frame: Frame, request: Request, body: unknown): Response | null {
-  if (methodOf(body) === "initialize") return null;
+/** The answer to a message that the SDK would not refuse in this way. */
+function refusalOf(frame: Frame, request: Request, body: unknown, { modern }: Exchange): Response | null {
+  const method = methodOf(body);
+  // The revisions from 2026 on have no such method.
+  if (method === "initialize" && !modern)
+    return paramsRefusal(frame, body, specTypeSchemas.InitializeRequest);
+  return (
+    paramsRefusal(frame, body, REQUESTS.get(method)) ?? (modern ? null : versionRefusal(frame, request, body))
+  );
+}
+
+/** The answer to a message of the 2025 revisions that names another revision. */
+function versionRefusal(frame: Frame, request: Request, body: unknown): Response | null {
   const version = request.headers.get("mcp-protocol-version");
   if (version === null || REVISIONS.some((known) => known === version)) return null;
   const data = { supported: REVISIONS, requested: version.slice(0, 100) };
@@ -228,12 +236,11 @@ function refuseBatch(request: Request, body: unknown): void {
 }
 
 /** The answer to a request whose params are not those of its method. */
-function paramsRefusal(frame: Frame, body: unknown): Response | null {
-  const method = methodOf(body);
-  const issues = REQUESTS.get(method)?.["~standard"].validate(body).issues;
+function paramsRefusal(frame: Frame, body: unknown, schema?: StandardSchemaV1Sync): Response | null {
+  const issues = schema?.["~standard"].validate(body).issues;
   if (!issues) return null;
   const reasons = issues.map(({ path, message }) => `${path?.join(".")}: ${message}`);
-  const message = `Invalid ${method} request: ${reasons.join("; ")}`;
+  const message = `Invalid ${methodOf(body)} request: ${reasons.join("; ")}`;
   return rpcError(frame, 200, { code: INVALID_PARAMS, message }, body);
 }
 

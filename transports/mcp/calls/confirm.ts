@@ -113,7 +113,7 @@ interface Asking {
   human: boolean;
 }
 
-/** Tries the call. A call that asks nothing is done; any other is shown, with its confirming token. */
+/** Tries the call. A call that asks nothing is done. Another one is shown, with its confirming token. */
 async function show({ asked, given, human }: Asking, changed?: string): Promise<Answer> {
   const { service, operation, call, input } = asked;
   const isAlwaysAsked = isGrave(operation);
