@@ -31,11 +31,8 @@ export function openReading(url: string, size: number, settings: Settings): Read
   // Callers choose the filters of lists: these texts must not displace the service's own prepared ones.
   const listTexts = new Set<string>();
   return {
-    read: async (statement, { short = false, deadline = REQUEST_DEADLINE, raw = false } = {}) => {
-      const run = (sql: postgres.Sql) => {
-        const sent = query(sql, statement, listTexts);
-        return (raw ? sent.raw() : sent.values()).then(dense);
-      };
+    read: async (statement, { short = false, deadline = REQUEST_DEADLINE } = {}) => {
+      const run = (sql: postgres.Sql) => query(sql, statement, listTexts).values().then(dense);
       const startedAt = performance.now();
       if (short) {
         const rows = await shared.run(`${statement.values[0]} ${statement.texts.join("?")}`, run, deadline);

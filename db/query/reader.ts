@@ -18,10 +18,8 @@ import {
 import { fitValue } from "./values.ts";
 
 export interface Page {
-  /** JSON as PostgreSQL wrote it: an array. */
+  /** JSON as PostgreSQL wrote it: an array for a list, an object for a record. */
   body: string;
-  /** The same in UTF-8, as it came from PostgreSQL; only where it is one value. */
-  bytes?: Buffer<ArrayBuffer>;
   rows: number;
   /** The number of rows on all pages, exact or estimated; only on request. */
   total?: number;
@@ -41,8 +39,6 @@ export interface ReadOptions {
    */
   short?: boolean;
   deadline?: number;
-  /** Answers each value as PostgreSQL's bytes. */
-  raw?: boolean;
   /** A standby may answer, where it has what this credential has written. */
   caller?: string;
 }
@@ -156,12 +152,8 @@ function pager(read: ReadRows, { cursorKey, isCluster }: Required<ReaderOptions>
     const pageWith = (what: Fragment) => pageSql(what, property, readable, query, { after, short });
     if (query.cursor === undefined && !isCluster) {
       const columns = namedColumns(readable, names);
-      const [page] = await read(
-        sql`select coalesce(json_agg(t), '[]'), count(*) from (${pageWith(columns)}) t`,
-        { short, raw: true },
-      );
-      const [bytes, rows] = page as Buffer<ArrayBuffer>[];
-      return pageOfBytes(bytes!, Number(rows));
+      const [page] = await read(sql`select json_agg(t), count(*) from (${pageWith(columns)}) t`, { short });
+      return { body: String(page![0] ?? "[]"), rows: Number(page![1]) };
     }
     const keys = join(query.order.map(({ column }) => sql`${columnSql(readable, column)}::text`));
     const values = columnArray(readable, names);
@@ -174,19 +166,6 @@ function pager(read: ReadRows, { cursorKey, isCluster }: Required<ReaderOptions>
     if (!last) return { body, rows: rows.length };
     const position = JSON.parse(String(last[1])) as (string | null)[];
     return { body, rows: rows.length, nextCursor: writeCursor(cursorKey, readable, query.order, position) };
-  };
-}
-
-/** The text is made when it is first read: a list of 50 players has 60 KB, which REST only passes on. */
-function pageOfBytes(bytes: Buffer<ArrayBuffer>, rows: number): Page {
-  let text: string | undefined;
-  return {
-    bytes,
-    rows,
-    get body() {
-      text ??= bytes.toString();
-      return text;
-    },
   };
 }
 

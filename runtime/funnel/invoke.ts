@@ -139,15 +139,7 @@ async function read(
   input: Record<string, unknown>,
 ): Promise<Outcome> {
   const page = await operation.read!(service.reader.of(callerOf(call)), property, input, service.db);
-  return {
-    status: 200,
-    // Made only where a face reads the text.
-    get body() {
-      return page.body;
-    },
-    replayed: false,
-    page,
-  };
+  return { status: 200, body: page.body, replayed: false, page };
 }
 
 /** The call's own transaction checks and records it; then the bytes flow, at the receiver's pace. */

@@ -1,4 +1,3 @@
-import type { Page } from "#db/query/reader.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { refuseGuessing, refuseManyLookups } from "#runtime/masking/guessing.ts";
 import { isMaskedForm, maskedText, maskedValue } from "#runtime/masking/values.ts";
@@ -30,18 +29,12 @@ function refuseMaskedForms(value: unknown, path = ""): void {
 
 /** The operation's outcome without personal data in its record or rows, and in the sentences beside them. */
 export function maskedOutcome(operation: Operation, { warnings, page, ...outcome }: Outcome): Outcome {
-  const body = JSON.stringify(maskedValue(withoutRendered(operation, JSON.parse(outcome.body))));
   return {
     ...outcome,
-    body,
-    ...(page && { page: maskedPage(page, body) }),
+    body: JSON.stringify(maskedValue(withoutRendered(operation, JSON.parse(outcome.body)))),
+    ...(page && { page: { ...page, ...(page.warnings && { warnings: page.warnings.map(maskedText) }) } }),
     ...(warnings && { warnings: warnings.map(maskedText) }),
   };
-}
-
-/** The page around masked rows: nothing of it still has PostgreSQL's own. */
-function maskedPage({ bytes: _, warnings, ...page }: Page, body: string): Page {
-  return { ...page, body, ...(warnings && { warnings: warnings.map(maskedText) }) };
 }
 
 const LEFT_OUT = "•••";

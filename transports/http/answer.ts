@@ -28,7 +28,7 @@ export interface Extra {
 export function answer(
   frame: Frame,
   status: number,
-  body: string | Uint8Array<ArrayBuffer> | ReadableStream | null,
+  body: string | ReadableStream | null,
   extra: Extra = {},
 ): Response {
   return new Response(body, {

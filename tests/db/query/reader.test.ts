@@ -30,8 +30,6 @@ const list = async (query: string, options?: { count?: Count }): Promise<Page> =
 const names = (page: Page): string[] =>
   JSON.parse(page.body).map((player: { player_id: string }) => player.player_id);
 
-const NO_ROWS = { body: "[]", bytes: Buffer.from("[]"), rows: 0 };
-
 describe("a list", () => {
   test("is newest first, fifty at most, every column, in the table's order", async () => {
     const page = await list("");
@@ -39,7 +37,7 @@ describe("a list", () => {
       `${createdAt(b)}${idOf(b)}`.localeCompare(`${createdAt(a)}${idOf(a)}`),
     );
     expect(names(page)).toEqual(newest);
-    expect(page).toEqual({ body: page.body, bytes: Buffer.from(page.body), rows: 30 });
+    expect(page).toEqual({ body: page.body, rows: 30 });
     await withCrowd(async (property) => {
       const query = parseQuery(readable, new URLSearchParams());
       expect((await read.list(property, readable, query)).rows).toBe(50);
@@ -60,9 +58,9 @@ describe("a list", () => {
   });
 
   test("without rows is an empty array", async () => {
-    expect(await list("limit=0", { count: "exact" })).toEqual({ ...NO_ROWS, total: 30 });
-    expect(await list("offset=30")).toEqual(NO_ROWS);
-    expect(await list("offset=2147483647", { count: "exact" })).toEqual({ ...NO_ROWS, total: 30 });
+    expect(await list("limit=0", { count: "exact" })).toEqual({ body: "[]", rows: 0, total: 30 });
+    expect(await list("offset=30")).toEqual({ body: "[]", rows: 0 });
+    expect(await list("offset=2147483647", { count: "exact" })).toEqual({ body: "[]", rows: 0, total: 30 });
   });
 
   test("counts what fits the filters on all pages", async () => {
@@ -108,7 +106,7 @@ describe("a list", () => {
 
   test("reads a deep page as it reads a shallow one", async () => {
     const deep = { ...parseQuery(readable, new URLSearchParams("order=tier.desc,adt")), offset: 1000 };
-    expect(await read.list(PROPERTY, readable, deep)).toEqual(NO_ROWS);
+    expect(await read.list(PROPERTY, readable, deep)).toEqual({ body: "[]", rows: 0 });
     await withCrowd(async (property) => {
       for (const order of ["", "&order=adt.desc.nullslast,player_id", "&order=is_vip"]) {
         const at = async (offset: number, limit: number) =>
