@@ -377,7 +377,7 @@ describe("stock", () => {
       expect(await playing).toMatchObject({ outcome: "win" });
       const [played] = await admin`
       select p.won_today, s.last_played_at > ${clock!.midnight} as after_midnight
-      from game_prizes p join game_standings s using (game_id) where p.game_id = ${game} and p.won_on is not null`;
+      from game_prizes p join game_standings s using (property_id, game_id) where p.game_id = ${game} and p.won_on is not null`;
       expect(played).toEqual({ won_today: 2, after_midnight: true });
       await admin.end();
     },

@@ -635,7 +635,7 @@ test.each(STOPS)("a stop by %s is taken while the end of the call is stored", as
   const admin = postgres(service.database.url, { max: 2, onnotice: () => {} });
   const release = await openTransaction(
     admin,
-    (sql) => sql`select from players where id = ${playerId} for update`,
+    (sql) => sql`select from players where property_id = ${scenario.id} and id = ${playerId} for update`,
   );
   await lockWaits(admin, 1);
   stop(phone);
@@ -696,7 +696,7 @@ test("a stop is stored though another writer holds the player for longer than a 
   const admin = postgres(service.database.url, { max: 2, onnotice: () => {} });
   const release = await openTransaction(
     admin,
-    (sql) => sql`select from players where id = ${playerId} for update`,
+    (sql) => sql`select from players where property_id = ${scenario.id} and id = ${playerId} for update`,
   );
   phone.say("stop calling me");
   const waits = new Set<string>();
@@ -724,7 +724,7 @@ test("a stop is in force and ends the call while another writer holds the player
   const admin = postgres(service.database.url, { max: 2, onnotice: () => {} });
   const release = await openTransaction(
     admin,
-    (sql) => sql`select from players where id = ${playerId} for update`,
+    (sql) => sql`select from players where property_id = ${scenario.id} and id = ${playerId} for update`,
   );
   phone.say("stop calling me");
   await phone.ended;
