@@ -108,7 +108,7 @@ const ENDS = /^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu;
 
 /** The most characters of a printed value between words, or of what is added to an address. */
 const MOST_BETWEEN = 300;
-/** What is shown is cut, and has no more lines. */
+/** The shown message is cut, and has no more lines. */
 const MOST_PARTS = 200;
 
 /**

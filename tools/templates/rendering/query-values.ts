@@ -7,7 +7,7 @@ const ENCODING = /\|\s*(?:url_encode|cgi_escape|uri_escape|base64_url_safe_encod
 /** The filters that encode a value, by the place that needs it. */
 const FILTERS = { value: "in_query", path: "in_path" } as const;
 
-/** What the filters do to a text. */
+/** The encoding of a text by each filter. */
 export const ENCODINGS: Readonly<Record<(typeof FILTERS)[keyof typeof FILTERS], (text: string) => string>> = {
   in_query: encodeURIComponent,
   // A value may be several steps of a path, and be encoded already. It ends neither the path nor the address.
