@@ -45,8 +45,16 @@ const STATES = [
   "modal",
 ];
 
-/** The page as a screen reader goes through it: one line for each thing, with its role, name and state. */
+/**
+ * The page as a screen reader goes through it: one line for each thing, with its role, name and state.
+ * Texts are read as they are written: browsers differ on whether `text-transform` changes the spoken name.
+ */
 export async function readAloud(page: Page): Promise<string[]> {
+  await page.evaluate(`{
+    const asWritten = new CSSStyleSheet();
+    asWritten.replaceSync("* { text-transform: none !important }");
+    document.adoptedStyleSheets = [asWritten];
+  }`);
   const session = await page.context().newCDPSession(page);
   const { nodes } = (await session.send("Accessibility.getFullAXTree")) as unknown as { nodes: AxNode[] };
   await session.detach();
