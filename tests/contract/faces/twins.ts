@@ -38,6 +38,7 @@ export function masked(said: Said): Said {
     .replace(/\/uploads\/[\w-]+/g, "/uploads/<token>")
     .replace(/"etag":"[\w-]{22}"/g, '"etag":"<hash>"')
     .replace(/whsec_[\w+/=-]+/g, "<secret>")
+    .replace(/"B[\w-]{86}"/g, '"<push key>"')
     .replace(/\b[0-9a-f]{64}\b/g, "<hash>")
     .replace(/\b[0-9a-f]{12}\.example\b/g, "<host>")
     .replace(/\bx[0-9a-f]{12}\b/g, "<text>")
