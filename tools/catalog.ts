@@ -78,6 +78,7 @@ import retryJob from "./platform/retry-job.ts";
 import tellMonthEnded from "./platform/tell-month-ended.job.ts";
 import createPlayerLink from "./player-links/create-player-link.ts";
 import createSubjectToken from "./player-links/create-subject-token.ts";
+import findDuplicatePlayers from "./player-merge/find-duplicate-players.ts";
 import exportPlayers from "./players/export-players.ts";
 import players from "./players/players.table.ts";
 import restorePlayer from "./players/restore-player.ts";
@@ -144,6 +145,7 @@ export const CATALOG = catalog([
       createPlayerEvent,
       createShareLink,
       exportPlayers,
+      findDuplicatePlayers,
       recordReferral,
       restorePlayer,
       setPlayerStatus,

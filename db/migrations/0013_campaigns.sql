@@ -105,6 +105,8 @@ create table campaigns (
   -- The journey and its node whose messages these are. Such a campaign has no end of its own.
   journey_id uuid,
   journey_node text,
+  -- Of a journey's messages. A message that comes to closed hours waits for open ones, or is dropped.
+  quiet_hours text not null default 'defer' check (quiet_hours in ('defer', 'skip')),
   primary key (property_id, id),
   foreign key (property_id, template_id) references templates,
   foreign key (property_id, segment_id) references segments,

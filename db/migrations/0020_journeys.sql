@@ -12,6 +12,11 @@ create table journeys (
   reentry jsonb not null,
   goal jsonb,
   exit_conditions jsonb,
+  -- The fate of the people inside at the next publishing.
+  on_publish text not null default 'finish_old'
+    check (on_publish in ('finish_old', 'move_matching_nodes', 'exit_old')),
+  -- A message that comes to closed hours waits for open ones, or is dropped.
+  quiet_hours text not null default 'defer' check (quiet_hours in ('defer', 'skip')),
   priority int not null default 0,
   -- Of the draft. The end of the published version holds for all versions.
   ends_at timestamptz,
@@ -42,6 +47,7 @@ create table journey_versions (
   goal jsonb,
   exit_conditions jsonb,
   ends_at timestamptz,
+  quiet_hours text not null check (quiet_hours in ('defer', 'skip')),
   -- The segments, custom fields and tiers that its conditions named, as they were.
   referred jsonb not null,
   -- The channels of its messages: a person who has refused all of them leaves.

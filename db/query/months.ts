@@ -15,13 +15,14 @@ type Cursor = (string | null)[] | null;
  * those months are read. It is written out: PostgreSQL locks every partition for a parameter.
  */
 export function ofMonths(
-  { lag }: Monthly,
+  monthly: Monthly,
   { where, order }: Pick<Query, "where" | "order">,
   after: Cursor,
 ): Fragment {
-  const { from, to } = timesOf(where);
+  const { lag } = monthly;
+  const { from, to } = timesOf(monthly, where);
   const [first] = order;
-  const at = first?.column === "created_at" && after ? Date.parse(String(after[0])) : Number.NaN;
+  const at = isTime(monthly, first?.column) && after ? Date.parse(String(after[0])) : Number.NaN;
   const latest = first?.descending ? Math.min(to, Number.isNaN(at) ? to : at) : to;
   const earliest = first?.descending ? from : Math.max(from, Number.isNaN(at) ? from : at);
   return between(
@@ -40,9 +41,11 @@ export function ofMonthOf(id: string): Fragment {
  * A condition for the newest rows alone, in a list that begins with them: a page that they fill needs no other
  * partition. Null where the list does not begin with the newest, or is bounded already.
  */
-export function newestOnly({ lag }: Monthly, { where, order }: Query, after: Cursor): Filter | null {
-  if (order[0]?.column !== "created_at" || !order[0].descending) return null;
-  const { from, to } = timesOf(where);
+export function newestOnly(monthly: Monthly, { where, order }: Query, after: Cursor): Filter | null {
+  const [first] = order;
+  if (!isTime(monthly, first?.column) || !first?.descending) return null;
+  const { lag } = monthly;
+  const { from, to } = timesOf(monthly, where);
   const at = after ? Date.parse(String(after[0])) : Number.POSITIVE_INFINITY;
   const since = monthOf(Math.min(Date.now(), to, at) - lag) - 1;
   if (!isUsual(since) || from >= startOf(since) + lag) return null;
@@ -57,11 +60,15 @@ export function newestOnly({ lag }: Monthly, { where, order }: Query, after: Cur
   };
 }
 
+function isTime({ at }: Monthly, column: string | undefined): boolean {
+  return column !== undefined && (column === "created_at" || column === at);
+}
+
 /** The times that the conditions allow, in milliseconds. */
-function timesOf(where: readonly Filter[]): { from: number; to: number } {
+function timesOf(monthly: Monthly, where: readonly Filter[]): { from: number; to: number } {
   let [from, to] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
   for (const one of where) {
-    if ("logic" in one || one.not || one.column !== "created_at") continue;
+    if ("logic" in one || one.not || !isTime(monthly, one.column)) continue;
     const time = Date.parse(String(one.value));
     if (Number.isNaN(time)) continue;
     if (one.operator === "gt" || one.operator === "gte" || one.operator === "eq") from = Math.max(from, time);

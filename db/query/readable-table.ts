@@ -40,8 +40,9 @@ export interface ReadableTable {
   from?: Fragment;
   /**
    * Partitioned by month of the id, a UUIDv7. `lag`: the most milliseconds by which created_at follows the id's time.
+   * `at`: a column that answers created_at under its own name.
    */
-  monthly?: { lag: number };
+  monthly?: { lag: number; at?: string };
   /** A predicate that every read adds, such as `deleted_at is null`. */
   visible?: string;
 }

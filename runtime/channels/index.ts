@@ -51,7 +51,7 @@ export interface ChosenProvider {
   /** The operator's own settings, which may name a private address. */
   trusted: boolean;
   callbackUrl?: string;
-  pushKeys?: PushKeys;
+  pushKeys?: readonly PushKeys[];
 }
 
 /** A provider with its settings applied, ready for a delivery. */

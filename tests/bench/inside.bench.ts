@@ -25,7 +25,7 @@ export default async function bench(report: Report): Promise<void> {
   const place = await openJourneys(PEOPLE);
   try {
     const publish =
-      (onPublish: "finish_old" | "move_matching" | "exit_old") => (context: Context, id: string) =>
+      (onPublish: "finish_old" | "move_matching_nodes" | "exit_old") => (context: Context, id: string) =>
         publishJourney.handler(context, {
           journeyId: id,
           propertyId: place.property,
@@ -35,7 +35,7 @@ export default async function bench(report: Report): Promise<void> {
         });
     const cases = {
       "publish, finish_old": publish("finish_old"),
-      "publish, move_matching": publish("move_matching"),
+      "publish, move_matching_nodes": publish("move_matching_nodes"),
       "publish, exit_old": publish("exit_old"),
       archive: (context: Context, id: string) =>
         archiveJourney.handler(context, { journeyId: id, propertyId: place.property }),

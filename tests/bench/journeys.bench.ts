@@ -167,7 +167,7 @@ function month() {
     type: "delay",
     config: { by: "duration", duration: { amount, unit: "days" } },
   });
-  const local = (id: string) => ({ id, type: "delay", config: { by: "local_time", time: "10:00" } });
+  const local = (id: string) => ({ id, type: "delay", config: { by: "until_local_time", time: "10:00" } });
   const wait = (id: string) => ({
     id,
     type: "wait_until",
@@ -207,6 +207,7 @@ async function simulations(place: BenchJourneys, report: Report): Promise<void> 
     goal: null,
     exit_conditions: null,
     priority: 0,
+    quiet_hours: "defer" as const,
     ends_at: null,
   };
   const players = sql`select id from public.players where property_id = ${place.property}::uuid order by id limit ${people}::int`;

@@ -5,7 +5,7 @@ import { type ServiceProcess, startService } from "./support/process.ts";
 import { openScenario, type Scenario } from "./support/scenario.ts";
 
 const PATIENCE = 240_000;
-const CHOICES = ["finish_old", "move_matching", "exit_old"] as const;
+const CHOICES = ["finish_old", "move_matching_nodes", "exit_old"] as const;
 type Choice = (typeof CHOICES)[number];
 
 const fault: Fault = async (report, { rounds, long }) => {

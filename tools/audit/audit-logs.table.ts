@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { HASH_FORM, IP_FORM } from "#db/query/forms.ts";
-import { readable } from "#runtime/operation/columns.ts";
+import { readable, timestamp } from "#runtime/operation/columns.ts";
 import { table } from "#runtime/operation/table.ts";
+import { ACTOR_SQL, Actor } from "./actor.ts";
 
 const DAY = 86_400_000;
 
@@ -9,11 +10,11 @@ export default table({
   name: "audit_logs",
   noun: "audit_log",
   description: "An audit row records one action: who did what, when and from where. Rows are never changed.",
-  monthly: { lag: DAY },
+  monthly: { lag: DAY, at: "at" },
   verbs: ["list", "get"],
   columns: {
-    actor_type: readable(z.enum(["player", "user", "api_key", "system"]), { concise: true }),
-    actor_id: readable(z.uuid().nullable(), { concise: true }),
+    at: readable(timestamp(), { concise: true, sql: "created_at" }),
+    actor: readable(Actor, { concise: true, sql: ACTOR_SQL, keys: ["type", "id"] }),
     client: readable(z.string().nullable(), { concise: true, vocabulary: true }),
     action: readable(z.string(), { concise: true, vocabulary: true }),
     entity: readable(z.string().nullable(), { concise: true, vocabulary: true }),

@@ -1,11 +1,13 @@
 import { z } from "zod";
+import { raw } from "#db/sql.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
 import { tool } from "#runtime/operation/operation.ts";
+import { ACTOR_SQL, Actor } from "./actor.ts";
 
 const AuditLog = z.object({
   id: z.uuid(),
-  actor_type: z.string(),
-  actor_id: z.uuid().nullable(),
+  at: timestamp(),
+  actor: Actor,
   client: z.string().nullable(),
   action: z.string(),
   entity: z.string().nullable(),
@@ -14,7 +16,6 @@ const AuditLog = z.object({
   ip: z.string().nullable(),
   request_id: z.string().nullable(),
   record_hash: z.string(),
-  created_at: timestamp(),
 });
 
 export default tool({
@@ -36,8 +37,8 @@ export default tool({
   faults: ["invalid"],
   async handler({ sql }, { action, entityId, before, limit }) {
     const rows = await sql<z.output<typeof AuditLog>[]>`
-      select id, actor_type, actor_id, client, action, entity, entity_id, diff, ip, request_id,
-        encode(record_hash, 'hex') as record_hash, created_at
+      select id, created_at as at, ${raw(ACTOR_SQL)} as actor, client, action, entity, entity_id, diff, ip,
+        request_id, encode(record_hash, 'hex') as record_hash
       from system_audit_logs
       where true ${action === undefined ? sql`` : sql`and action = ${action}`}
         ${entityId === undefined ? sql`` : sql`and entity_id = ${entityId}`}

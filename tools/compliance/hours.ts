@@ -13,6 +13,8 @@ export interface WaitOptions {
   channel: GatedChannel;
   /** ISO time to evaluate for. Default: the statement's time. */
   at?: string | undefined;
+  /** Closed hours drop the message, also where their rule only postpones it. */
+  skips?: boolean;
   /** An interval as SQL: the hours must still be open that much later. */
   lead?: string;
 }
@@ -45,7 +47,7 @@ function rulesOf({ property, channel }: WaitOptions): Fragment {
  * `effective_from` counts. A day that none of them names is closed.
  */
 export function hoursCtes(options: WaitOptions, source: string): Fragment {
-  const { property, at, lead } = options;
+  const { property, at, lead, skips = false } = options;
   const isOpen = (instants: Fragment) =>
     sql`${instants} @> tstzrange(${now}, ${now}${raw(lead ? ` + ${lead}` : "")}, '[]')`;
   const now = clockAt(at);
@@ -72,7 +74,7 @@ export function hoursCtes(options: WaitOptions, source: string): Fragment {
       select l.*, (${now} at time zone l.zone)::date + n as day
       from hour_levels l cross join generate_series(0, ${raw(String(DAYS_AHEAD))}) n
     ), hours_of_level as (
-      select d.zones, d.region, bool_or(r.action = 'skip') as skips, range_agg(${OPENING}) as open
+      select d.zones, d.region, bool_or(${skips ? sql`r.id is not null` : sql`r.action = 'skip'`}) as skips, range_agg(${OPENING}) as open
       from ${DAYS}
       group by d.zones, d.region, d.zone, d.country, d.state
     ), hours as materialized (

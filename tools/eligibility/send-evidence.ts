@@ -1,10 +1,11 @@
 import { z } from "zod";
-import { sql as fragment } from "#db/sql.ts";
+import { sql as fragment, raw } from "#db/sql.ts";
 import { one } from "#runtime/faults.ts";
 import { columnNames, timestamp, viewOf } from "#runtime/operation/columns.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import type { RowOf } from "#runtime/operation/table.ts";
+import { ACTOR_SQL, Actor } from "#tools/audit/actor.ts";
 import campaignSends from "#tools/campaigns/campaign-sends.table.ts";
 import consentRecords from "#tools/consent/consent-records.table.ts";
 import { rowsInForce } from "#tools/consent/in-force.ts";
@@ -14,8 +15,7 @@ const MOST_ACTS = 50;
 const Act = z.object({
   at: timestamp(),
   action: z.string(),
-  actor_type: z.string(),
-  actor_id: z.uuid().nullable(),
+  actor: Actor,
   client: z.string().nullable(),
   record_hash: z.string(),
 });
@@ -92,7 +92,7 @@ async function consentBefore({ sql, property }: Tenant, send: Send): Promise<Con
 async function actsOn({ sql, property }: Tenant, { id, journey_id }: Campaign) {
   const acts = await sql<{ row: z.output<typeof Act> }[]>`
     select row_to_json(a) as row from (
-      select created_at as at, action, actor_type, actor_id, client, encode(record_hash, 'hex') as record_hash
+      select created_at as at, action, ${raw(ACTOR_SQL)} as actor, client, encode(record_hash, 'hex') as record_hash
       from audit_logs
       where property_id = ${property.id} and entity_id in (${id}, ${journey_id})
       order by created_at, id limit ${MOST_ACTS}) a`;

@@ -19,7 +19,7 @@ export default table({
         .record(z.string(), z.unknown())
         .nullable()
         .describe(
-          "Of a completed import: how the file was read, and the ignored parts of it. consents_not_recorded counts the ignored consents by reason: no_evidence (the import has no consent block), no_address (the player has no address for the channel, or another one than the row), no_date (occurred_at_column gives none) or row_skipped (mode or on_conflict leaves the player alone). warnings explains them in words",
+          "How the file was read, and the ignored parts of it, for the rows so far. consents_not_recorded counts the ignored consents by reason: no_evidence (the import has no consent block), no_address (the player has no address for the channel, or another one than the row), no_date (occurred_at_column gives none) or row_skipped (mode or on_conflict leaves the player alone). warnings explains them in words",
         ),
       { omitFromEvents: true },
     ),

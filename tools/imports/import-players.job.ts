@@ -90,7 +90,7 @@ async function run(context: JobContext, importJob: ImportJob): Promise<void> {
   } finally {
     await writing.catch(() => {});
   }
-  if (await writing) await complete(context, importJob, found, read, about.known);
+  if (await writing) await complete(context, importJob, read);
 }
 
 function checkLength(rows: number): void {
@@ -101,16 +101,18 @@ function checkLength(rows: number): void {
 /** The batches that are not written yet. Written ones are read again for their identities. */
 function fileReader(
   importJob: ImportJob,
-  about: Pick<RowRules, "property" | "customs" | "now">,
+  about: Pick<RowRules, "property" | "customs" | "now"> & { known: readonly string[] },
   found: Survey,
   most: number,
 ) {
   const { params, processed } = importJob;
-  const { customs } = about;
+  const { known, ...rules } = about;
+  const { customs } = rules;
   let layout: Layout | null = null;
   let decimal: ReturnType<typeof decimalOf> = "unknown";
   const tiers = new Map<string, number>();
   const unrecorded = { no_evidence: 0, no_date: 0 };
+  const summary = () => summarized(importJob, found, { layout, decimal, unrecorded, tiers, known });
   async function* batches(
     file: AsyncIterable<string[]>,
   ): AsyncGenerator<{ layout: Layout; batch: RowBatch }> {
@@ -124,7 +126,7 @@ function fileReader(
         const header = params.has_header ? cells : cells.map((_cell, index) => String(index + 1));
         layout = layoutOf(header, params, customs);
         decimal = decimalOf(found, params, layout, customs);
-        readRow = rowReader({ layout, params, seen, unrecorded, tiers, decimal, ...about });
+        readRow = rowReader({ layout, params, seen, unrecorded, tiers, decimal, ...rules });
         if (params.has_header) continue;
       }
       checkLength(++row);
@@ -138,17 +140,52 @@ function fileReader(
       else batch.rows.push(result);
       for (const cell of cells) characters += cell.length;
       if (batch.records < most && characters < BATCH_CHARACTERS) continue;
+      batch.summary = summary();
       yield { layout, batch };
       batch = emptyBatch(row, customs);
       characters = 0;
     }
-    if (layout && batch.records > 0) yield { layout, batch };
+    if (!layout || batch.records === 0) return;
+    batch.summary = summary();
+    yield { layout, batch };
   }
-  return Object.assign(batches, { layout: () => layout, decimal: () => decimal, unrecorded, tiers });
+  return Object.assign(batches, { layout: () => layout, summary });
 }
 
 function emptyBatch(after: number, customs: CustomFields): RowBatch {
-  return { after, records: 0, rows: [], refusals: [], customs, analyze: false, onStaged: () => {} };
+  const none = { summary: () => ({}), onStaged: () => {} };
+  return { after, records: 0, rows: [], refusals: [], customs, analyze: false, ...none };
+}
+
+/** What an import knows of its file so far. */
+interface Known {
+  layout: Layout | null;
+  decimal: ReturnType<typeof decimalOf>;
+  unrecorded: Pick<Unrecorded, "no_evidence" | "no_date">;
+  tiers: ReadonlyMap<string, number>;
+  /** The tiers of the property. */
+  known: readonly string[];
+}
+
+/** Makes the summary of what is known now; `leftOut` is counted by the database. */
+function summarized({ params }: ImportJob, found: Survey, now: Known) {
+  const { layout, decimal, known } = now;
+  const unrecorded = { ...now.unrecorded };
+  const tiers = tierWarnings(now.tiers, known);
+  return (leftOut: Pick<Unrecorded, "no_address" | "row_skipped">) => {
+    const notRecorded = { ...unrecorded, ...leftOut };
+    return {
+      delimiter: found.delimiter,
+      encoding: found.encoding,
+      decimal: decimal === "unknown" ? null : decimal.slice(-1),
+      columns: layout?.header ?? [],
+      ignored_columns: layout?.ignored ?? [],
+      missing_columns: [...(layout?.missing.keys() ?? [])],
+      consents_not_recorded: notRecorded,
+      warnings: [...(layout ? columnWarnings(layout) : []), ...warningsOf(notRecorded), ...tiers],
+      dry_run: params.dry_run,
+    };
+  };
 }
 
 /** Says when the table needs new statistics: at the first batch, after it, and at each fourfold growth. */
@@ -166,34 +203,16 @@ function growthWatch(): (batch: RowBatch) => boolean {
 async function complete(
   context: JobContext,
   importJob: ImportJob,
-  found: Survey,
-  read: Pick<ReturnType<typeof fileReader>, "layout" | "decimal" | "unrecorded" | "tiers">,
-  knownTiers: readonly string[],
+  read: Pick<ReturnType<typeof fileReader>, "layout" | "summary">,
 ): Promise<void> {
   const layout = read.layout();
-  const decimal = read.decimal();
-  const summaryOf = (unrecorded: Unrecorded) => ({
-    delimiter: found.delimiter,
-    encoding: found.encoding,
-    decimal: decimal === "unknown" ? null : decimal.slice(-1),
-    columns: layout?.header ?? [],
-    ignored_columns: layout?.ignored ?? [],
-    missing_columns: [...(layout?.missing.keys() ?? [])],
-    consents_not_recorded: unrecorded,
-    warnings: [
-      ...(layout ? columnWarnings(layout) : []),
-      ...warningsOf(unrecorded),
-      ...tierWarnings(read.tiers, knownTiers),
-    ],
-    dry_run: importJob.params.dry_run,
-  });
   await context.transact(async (inner) => {
     const { sql, property } = inner;
     const [leftOut] = await sql<Pick<Unrecorded, "no_address" | "row_skipped">[]>`
       select ${LEFT_OUT} from import_jobs
       where property_id = ${property.id} and id = ${importJob.id}`;
     if (!leftOut) return;
-    const summary = summaryOf({ ...read.unrecorded, ...leftOut });
+    const summary = read.summary()(leftOut);
     if (!(await endJob(inner, importJobs, importJob.id, { summary }))) return;
     if (layout) await writeErrors(inner, importJob.id, layout, columnErrors(layout));
     // The file of a dry run stays for the import itself, until the sweep.

@@ -9,6 +9,7 @@ import exitPlayers from "./enrollment/exit-players.ts";
 import journeyEnrollments from "./enrollment/journey-enrollments.table.ts";
 import enterJourney from "./enter-journey.job.ts";
 import explainEnrollment from "./explain-enrollment.ts";
+import forecastSending from "./forecast-sending.ts";
 import journeyReport from "./journey-report.ts";
 import journeyVersions from "./journey-versions.table.ts";
 import journeysTable from "./journeys.table.ts";
@@ -39,6 +40,7 @@ export const journeys: Domain = {
     enrollPlayers,
     exitPlayers,
     explainEnrollment,
+    forecastSending,
     journeyReport,
     pauseJourney,
     previewJourneyMessage,

@@ -1,14 +1,15 @@
 import type { z } from "zod";
-import { adHoc, cast, type Fragment, sql } from "#db/sql.ts";
+import { adHoc, cast, sql } from "#db/sql.ts";
 import { NIL_UUID } from "#db/types.ts";
 import { toFault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { job } from "#runtime/operation/job.ts";
 import { enroll } from "#tools/enrollments/enroll.ts";
-import { audienceBy, dateField, type Referred } from "#tools/segments/rules/references.ts";
+import type { Referred } from "#tools/segments/rules/references.ts";
 import type { Definition, NodeOf } from "./definition/definition.ts";
 import { findJourney, type Journey } from "./journey/journey.ts";
 import { ENTER_JOURNEY, enterLater } from "./publishing/entering.ts";
+import { fitting } from "./publishing/fitting.ts";
 
 /** Players of one transaction. */
 const CHUNK = 10_000;
@@ -91,27 +92,4 @@ async function enrollPage(
       from (${page}) p`),
   );
   return counted.last;
-}
-
-/** Whether a player fits the trigger at its time, as SQL over `players p`. */
-function fitting(
-  { property }: Context,
-  { config }: NodeOf<"trigger">,
-  referred: Referred,
-  time: Fragment,
-): Fragment {
-  const inSegment = (id: string) =>
-    audienceBy(property.id, { conditions: [{ field: `segment.${id}`, operator: "in_segment" }] }, referred);
-  if (config.on === "date_field") {
-    const segment = config.segment_id ? inSegment(config.segment_id) : sql`p.deleted_at is null`;
-    const { sql: value, type } = dateField(config.field, property.id, referred);
-    const date = type === "date" ? value : sql`(${value} at time zone ${property.timezone}::text)::date`;
-    const day = sql`((${time} at time zone ${property.timezone}::text)::date - ${config.offset_days}::int)`;
-    // Years added to February 29 give 28 where there is no 29.
-    const years = sql`(extract(year from ${day}) - extract(year from ${date}))::int`;
-    // A date that is still to come has no day in the years before it.
-    return sql`(${segment} and case when isfinite(${date}) and ${date} <= ${day} then
-      (${date} + make_interval(years => ${years}))::date = ${day} end)`;
-  }
-  return "segment_id" in config && config.segment_id ? inSegment(config.segment_id) : sql`false`;
 }

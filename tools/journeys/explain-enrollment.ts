@@ -47,17 +47,17 @@ export default tool({
     }
     const enrollment = await find(context, input);
     const definition = await definitionOf(context, enrollment);
-    const node = definition.nodes.find(({ id }) => id === enrollment.node);
+    const node = definition.nodes.find(({ id }) => id === enrollment.current_node_id);
     const isInside = enrollment.status === "active";
     return {
       enrollment,
       why: isInside && node ? await whyWords(context, enrollment, node) : placeWords(enrollment),
       until: isInside ? enrollment.wake_at : null,
       next: isInside && node ? waysOut(definition, node) : [],
-      path: enrollment.path.map((id, index) => ({
-        node: id,
-        type: definition.nodes.find((one) => one.id === id)?.type ?? null,
-        at: enrollment.path_at[index]!,
+      path: enrollment.history.map(({ node_id, at }) => ({
+        node: node_id,
+        type: definition.nodes.find(({ id }) => id === node_id)?.type ?? null,
+        at,
       })),
       late_events: await lateEvents(context, enrollment, definition),
     };

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { formOfValues, HASH_FORM } from "#db/query/forms.ts";
 import { readable, timestamp } from "#runtime/operation/columns.ts";
 import { table } from "#runtime/operation/table.ts";
+import { QUIET_ACTIONS } from "#tools/compliance/quiet-hours-rules.table.ts";
 import { SENT_BY_FORM } from "#tools/people/address.ts";
 import { ExitConditions, JourneyGoal, Reentry } from "./definition/definition.ts";
 import { DraftDefinition } from "./definition/draft.ts";
@@ -24,6 +25,7 @@ export default table({
     goal: readable(JourneyGoal.nullable()),
     exit_conditions: readable(ExitConditions.nullable()),
     ends_at: readable(timestamp().nullable()),
+    quiet_hours: readable(z.enum(QUIET_ACTIONS)),
     channels: readable(z.array(z.string()).describe("The channels of its messages"), {
       concise: true,
       form: SENT_BY_FORM,

@@ -7,12 +7,13 @@ import { askAboutLists } from "#tools/approvals/lists.ts";
 import { lockPause, refusePaused } from "#tools/campaigns/campaign/property-pause.ts";
 import { stepSoon } from "#tools/enrollments/jobs.ts";
 import { Problem } from "./definition/structure.ts";
+import { ON_PUBLISH } from "./journey/columns.ts";
 import { checkStatus, JourneyView } from "./journey/journey.ts";
 import journeys from "./journeys.table.ts";
 import { draftFacts } from "./publishing/draft-facts.ts";
 import { entrantWords, keepEntrants, lockWithNamed } from "./publishing/entrants.ts";
 import { messageParts } from "./publishing/messages.ts";
-import { countInside, ON_PUBLISH, sampleInside } from "./publishing/people-inside.ts";
+import { countInside, sampleInside } from "./publishing/people-inside.ts";
 import { draftProblems, unpublishable } from "./publishing/problems.ts";
 import { publishDraft } from "./publishing/publish.ts";
 import { actionWords, listsOf, publishingWords, warningWords } from "./publishing/words.ts";
@@ -46,10 +47,8 @@ export default tool({
     propertyId: z.uuid(),
     onPublish: z
       .enum(ON_PUBLISH)
-      .default("finish_old")
-      .describe(
-        "The players inside: finish the old version; move to the node of the same id and type, or leave; or all leave",
-      ),
+      .optional()
+      .describe("The fate of the players inside. Left out: the journey's own on_publish"),
     backfill: z
       .boolean()
       .default(false)
@@ -67,10 +66,11 @@ export default tool({
     warnings: z.array(Problem),
   }),
   faults: ["invalid", "not_found", "conflict"],
-  async handler(context, { journeyId, onPublish, backfill, dry_run }) {
+  async handler(context, { journeyId, onPublish: chosen, backfill, dry_run }) {
     const pause = dry_run ? null : await lockPause(context, "shared");
     const journey = await lockWithNamed(context, journeyId);
     checkStatus(journey, ["draft", "active", "paused"], "be published");
+    const onPublish = chosen ?? journey.on_publish;
     refusePaused(pause);
     const { errors, warnings } = await draftProblems(context, journey);
     if (errors.length > 0) throw unpublishable(errors);

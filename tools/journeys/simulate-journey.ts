@@ -111,6 +111,7 @@ async function draftOf(context: Context, given: Given): Promise<Simulation["draf
     goal: goal ?? null,
     exit_conditions: exit_conditions ?? null,
     priority: 0,
+    quiet_hours: "defer",
     ends_at: null,
   };
 }

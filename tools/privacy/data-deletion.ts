@@ -12,7 +12,7 @@ import { lockImports, lockPlayerWrites } from "#tools/people/locks.ts";
 import { playerWords } from "#tools/people/words.ts";
 import { type Erased, eraseTraces } from "./erase.ts";
 import finishErasure, { recordPass } from "./finish-erasure.job.ts";
-import { findPlayer, mergedInto } from "./player.ts";
+import { findPlayer, furtherRecords } from "./player.ts";
 import { completeRequest, openRequest } from "./request.ts";
 import { type KnownPlayer, type Person, personOf, sharersOf } from "./traces/person.ts";
 import type { SettingToReview } from "./traces/trace.ts";
@@ -42,7 +42,7 @@ const Result = z.object({
   shared_with: z
     .array(z.uuid())
     .describe(
-      "Other players with an address of this one: their records stay, and the address is barred. Only the first answer lists them",
+      "Other players with an address of this one, deleted ones too: their records stay, and the address is barred. Only the first answer lists them",
     ),
 });
 
@@ -83,10 +83,11 @@ export default tool({
     const name = await playerWords(context, player.id);
     const requestId = await openRequest(context, "deletion", player.id, requestedBy ?? call.actor.id);
     await endFor(context, [person.id], "erased");
-    const merged = await mergedInto(context, player.id);
+    const further = await furtherRecords(context, player.id);
+    if (further.some(({ legal_hold }) => legal_hold)) throw new Fault("legal_hold");
     const { blanked, ...erased } = await eraseTraces(context, person, requestId);
-    for (const record of merged) await eraseMerged(context, record, erased);
-    const numbers = [player, ...merged].map(({ player_id }) => player_id);
+    for (const record of further) await eraseFurther(context, record, erased);
+    const numbers = [player, ...further].map(({ player_id }) => player_id);
     if (await keepErasedBar(context, numbers, player.status)) {
       erased.retained.push({
         table: "suppressions",
@@ -112,8 +113,8 @@ export default tool({
   },
 });
 
-/** Erases a record that was merged into the player's, and adds the numbers to `erased`. */
-async function eraseMerged(
+/** Erases another record of the person, and adds the numbers to `erased`. */
+async function eraseFurther(
   context: Context,
   record: KnownPlayer,
   erased: Omit<Erased, "blanked">,
@@ -133,7 +134,7 @@ async function eraseMerged(
   context.enqueue(finishErasure, { playerId: record.id, hashes: person.hashes }, { runAt: LATE_SECONDS });
 }
 
-/** Merged records share names with the player's, and so the texts that have them. */
+/** The records of a person share names, and so the texts that have them. */
 function distinct(looks: readonly SettingToReview[]): SettingToReview[] {
   return [...new Map(looks.map((look) => [JSON.stringify(look), look])).values()];
 }

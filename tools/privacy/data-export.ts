@@ -3,7 +3,7 @@ import { identifier, raw } from "#db/sql.ts";
 import { isUuid, UUID } from "#db/text.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
-import { findPlayer, mergedInto } from "./player.ts";
+import { findPlayer, furtherRecords } from "./player.ts";
 import { completeRequest, openRequest } from "./request.ts";
 import { TRACES } from "./traces/all.ts";
 import { type KnownPlayer, personOf } from "./traces/person.ts";
@@ -68,7 +68,7 @@ export default tool({
 
 async function exportOf(context: Context, player: KnownPlayer): Promise<Record<string, unknown>> {
   const { sql, property } = context;
-  const records = [player, ...(await mergedInto(context, player.id))];
+  const records = [player, ...(await furtherRecords(context, player.id))];
   const people = await Promise.all(records.map((one) => personOf(context, one)));
   const [row] = await sql<{ player: object }[]>`
     select to_jsonb(t) as player from players t where t.property_id = ${property.id} and t.id = ${player.id}`;

@@ -21,9 +21,16 @@ export async function findPlayer(
   return player;
 }
 
-/** The records that were merged into this one. Their ledger rows still name them. */
-export async function mergedInto({ sql, property }: Context, id: string): Promise<KnownPlayer[]> {
+/**
+ * The person's other records: those that were merged into this one, whose ledger rows still name them, and deleted ones
+ * that have the same player_id and one of the same addresses. An address alone may be shared, and a number given anew.
+ */
+export async function furtherRecords({ sql, property }: Context, id: string): Promise<KnownPlayer[]> {
   return await sql<KnownPlayer[]>`
-    select id, player_id, status, legal_hold, email, phone, first_name, last_name, birth_date
-    from players where property_id = ${property.id} and merged_into = ${id} order by id`;
+    select o.id, o.player_id, o.status, o.legal_hold, o.email, o.phone, o.first_name, o.last_name, o.birth_date
+    from players o join players p on p.property_id = ${property.id} and p.id = ${id}
+    where o.property_id = ${property.id} and (o.merged_into = p.id
+      or o.player_id = p.player_id and o.deleted_at is not null and o.id <> p.id and o.merged_into is null
+        and o.status <> 'erased' and (o.email_hash = p.email_hash or o.phone_hash = p.phone_hash))
+    order by o.id`;
 }

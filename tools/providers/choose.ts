@@ -95,14 +95,14 @@ export async function chooseProviders(
 ): Promise<Candidate[]> {
   const { providers, problems } = await ownProviders(context, channel, named);
   if (providers.length === 0) return problems.length > 0 ? [] : [configuredProvider(context.config, channel)];
-  const keys = channel === "push" ? await pushKeys(context) : null;
+  const keys = channel === "push" ? await pushKeys(context) : [];
   return providers.map((one) => ({
     id: one.id,
     name: one.kind,
     settings: openCredentials(context.config, context.property.id, one),
     trusted: false,
     ...callbackOf(context.config, one),
-    ...(keys && { pushKeys: keys }),
+    ...(keys.length > 0 && { pushKeys: keys }),
     fromAddress: one.from_address,
     limits:
       one.rate_per_second === null && one.daily_limit === null

@@ -4,7 +4,8 @@ import { createOnly, hidden, readable, timestamp } from "#runtime/operation/colu
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, table, type Values } from "#runtime/operation/table.ts";
 import { playerWords } from "#tools/people/words.ts";
-import { checkedEndpoint, Subscription } from "./subscription.ts";
+import { keyOfSubscription } from "./keys.ts";
+import { checkedEndpoint, PushKey, Subscription } from "./subscription.ts";
 
 const columns = {
   player_id: createOnly(z.uuid().describe("From list_players"), { concise: true }),
@@ -12,6 +13,7 @@ const columns = {
   endpoint: hidden(Subscription.endpoint),
   p256dh: hidden(Subscription.p256dh),
   auth: hidden(Subscription.auth),
+  public_key: createOnly(PushKey),
   endpoint_host: readable(z.string().describe("The push service of the browser"), {
     concise: true,
     sql: "coalesce(substring(endpoint from '^https?://([^/?#]+)'), '')",
@@ -61,5 +63,6 @@ async function beforeWrite(context: Context, { verb, input }: Change<typeof colu
       `Web push to ${await playerWords(context, input.player_id)} goes to a browser behind ${JSON.stringify(host)} too from now on.`,
     ],
   });
-  return { ...input, endpoint };
+  const public_key = await keyOfSubscription(context, input.public_key);
+  return { ...input, endpoint, public_key };
 }

@@ -24,6 +24,14 @@ export const Subscription = {
     .refine((text) => isBytes(text, 16), "must be 16 bytes in base64url")
     .describe("Base64url"),
 };
+/** The VAPID key of a subscription, where the browser names it. */
+export const PushKey = z
+  .string()
+  .max(200)
+  .optional()
+  .describe(
+    "The property's key that the browser subscribed with: its applicationServerKey. Default: the current one",
+  );
 export type Subscription = { [K in keyof typeof Subscription]: z.output<(typeof Subscription)[K]> };
 
 function isBytes(text: string, count: number): boolean {
@@ -61,7 +69,8 @@ export function hasSubscription(property: Fragment): Fragment {
 
 /** The browsers of a player `p`, as JSON of `PushDevice`s. */
 export function devicesOf(property: Fragment): Fragment {
-  return sql`(select json_agg(json_build_object('id', b.id, 'endpoint', b.endpoint, 'p256dh', b.p256dh, 'auth', b.auth))
+  return sql`(select json_agg(json_build_object('id', b.id, 'endpoint', b.endpoint, 'p256dh', b.p256dh, 'auth', b.auth,
+      'key', b.public_key))
     from push_subscriptions b
     where b.property_id = ${property} and b.player_id = p.id and b.disabled_at is null)`;
 }
@@ -70,7 +79,7 @@ export function devicesOf(property: Fragment): Fragment {
 export async function storeSubscription(
   { sql: db, property, call }: Pick<Context, "sql" | "property" | "call">,
   playerId: string,
-  { endpoint, p256dh, auth }: Subscription,
+  { endpoint, p256dh, auth, publicKey }: Subscription & { publicKey: string },
   userAgent = call.userAgent,
 ): Promise<string> {
   await db`
@@ -81,10 +90,10 @@ export async function storeSubscription(
         and endpoint <> ${endpoint}
       order by updated_at desc, id offset ${MOST_BROWSERS - 1}::int)`;
   const [stored] = await db<{ id: string }[]>`
-    insert into push_subscriptions (property_id, player_id, endpoint, p256dh, auth, user_agent)
-    values (${property.id}, ${playerId}, ${endpoint}, ${p256dh}, ${auth}, ${userAgent?.slice(0, 500) ?? null})
+    insert into push_subscriptions (property_id, player_id, endpoint, p256dh, auth, public_key, user_agent)
+    values (${property.id}, ${playerId}, ${endpoint}, ${p256dh}, ${auth}, ${publicKey}, ${userAgent?.slice(0, 500) ?? null})
     on conflict (property_id, endpoint) do update
-    set player_id = excluded.player_id, p256dh = excluded.p256dh, auth = excluded.auth,
+    set player_id = excluded.player_id, p256dh = excluded.p256dh, auth = excluded.auth, public_key = excluded.public_key,
       user_agent = excluded.user_agent, disabled_at = excluded.disabled_at, disabled_reason = excluded.disabled_reason,
       updated_at = excluded.updated_at
     returning id`;

@@ -1,5 +1,6 @@
 import type { Domain } from "#runtime/operation/catalog.ts";
 import pushSubscriptions from "#tools/push-subscriptions/push-subscriptions.table.ts";
+import rotatePushKeys from "./rotate-push-keys.ts";
 import showPush from "./show-push.ts";
 import subscribePush from "./subscribe-push.ts";
 import unsubscribePush from "./unsubscribe-push.ts";
@@ -9,5 +10,5 @@ export const push: Domain = {
   name: "push",
   title: "Web push",
   tables: [pushSubscriptions],
-  tools: [showPush, subscribePush, unsubscribePush],
+  tools: [rotatePushKeys, showPush, subscribePush, unsubscribePush],
 };

@@ -4,7 +4,13 @@ import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { consentTextOf } from "#tools/consent/page-texts.ts";
 import { asPlayer, grantAsPlayer } from "#tools/consent/player-grant.ts";
-import { checkedEndpoint, Subscription, storeSubscription } from "#tools/push-subscriptions/subscription.ts";
+import { keyOfSubscription } from "#tools/push-subscriptions/keys.ts";
+import {
+  checkedEndpoint,
+  PushKey,
+  Subscription,
+  storeSubscription,
+} from "#tools/push-subscriptions/subscription.ts";
 import { shownName, themeOf } from "#tools/themes/theme.ts";
 import { requirePlayer } from "./player.ts";
 import { ConsentLanguage, PushState, pushState } from "./push-page.ts";
@@ -24,12 +30,13 @@ export default tool({
   input: {
     playerId: z.uuid().describe("From list_players"),
     ...Subscription,
+    publicKey: PushKey,
     language: ConsentLanguage,
     agreed: z.boolean().default(false).describe("The player has pressed the button under the consent text"),
   },
   output: PushState,
   faults: ["invalid", "not_found", "conflict", "rate_limited"],
-  async handler(context, { playerId, agreed, language, ...subscription }) {
+  async handler(context, { playerId, agreed, language, publicKey: given, ...subscription }) {
     const endpoint = checkedEndpoint(context, subscription.endpoint);
     await requirePlayer(context, playerId);
     const before = await pushState(context, playerId, language);
@@ -47,7 +54,8 @@ export default tool({
       if (!before.consented) return before;
       await refuseOthers(context, playerId, endpoint);
     }
-    const id = await storeSubscription(context, playerId, { ...subscription, endpoint });
+    const publicKey = await keyOfSubscription(context, given);
+    const id = await storeSubscription(context, playerId, { ...subscription, endpoint, publicKey });
     if (!before.consented) {
       const consent = consentTextOf("push", language, shownName(await themeOf(context), context.property));
       await grantAsPlayer(asPlayer(context), { playerId, channel: "push", source: SOURCE, ...consent });

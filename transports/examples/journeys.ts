@@ -9,7 +9,7 @@ export const JOURNEY_EXAMPLES = {
     draft_definition: {
       nodes: [
         { id: "visit", type: "trigger", config: { on: "event", event: "visit" } },
-        { id: "rest", type: "delay", config: { by: "local_time", time: "10:00" } },
+        { id: "rest", type: "delay", config: { by: "until_local_time", time: "10:00" } },
         {
           id: "thanks",
           type: "message",
@@ -48,6 +48,7 @@ export const JOURNEY_EXAMPLES = {
     player_id: exampleId("players"),
     dry_run: true,
   },
+  forecast_sending: { days: 7 },
   explain_enrollment: { enrollmentId: exampleId("journey_enrollments") },
   draw_journey: { ...journey, format: "svg" },
   journey_report: journey,

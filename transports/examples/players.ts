@@ -29,6 +29,7 @@ export const PLAYER_EXAMPLES = {
     limit: 100,
   },
   set_player_status: { playerId: player, status: "inactive", reason: "Moved away" },
+  find_duplicate_players: { by: ["email"], limit: 5 },
   merge_players: { playerId: player, duplicateId: exampleId("second records") },
   restore_player: { playerId: player },
   create_custom_field: { key: "favorite_game", type: "text", label: "Favorite game" },
@@ -106,6 +107,7 @@ export const PLAYER_EXAMPLES = {
     ...BROWSER,
     endpoint: "https://push.example.com/browsers/91c0",
   },
+  rotate_push_keys: {},
   unsubscribe_push: { playerId: exampleId("push subscribers") },
   set_property_theme: { name: "River Casino", light: { brand: "#0b4f8a" }, dark: { brand: "#7cc0ff" } },
 };

@@ -47,6 +47,8 @@ export interface PushDevice {
   p256dh: string;
   /** Base64url. */
   auth: string;
+  /** The property's public key that it was made with. */
+  key: string;
 }
 
 /** A notification for all browsers of a player. */
@@ -220,7 +222,7 @@ export interface Callbacks<Settings> {
   answer?: { contentType: string; body: string };
 }
 
-/** A property's VAPID keys, base64url. */
+/** A VAPID key of a property, base64url. */
 export interface PushKeys {
   publicKey: string;
   privateKey: string;
@@ -229,8 +231,8 @@ export interface PushKeys {
 /** A provider's network reach: the operator's settings reach any address, a property's only the public internet. */
 export interface Reach {
   allowPrivate: boolean;
-  /** The property's keys, for web push. */
-  pushKeys?: PushKeys;
+  /** The property's keys, for web push, the current one first. */
+  pushKeys?: readonly PushKeys[];
   /** The address for callbacks, for vendors that take it with each message. */
   callbackUrl?: string;
 }

@@ -38,7 +38,7 @@ export default provider({
   // A push service knows no message again.
   repeatable: false,
   concurrency: () => 100,
-  open: ({ subject }, { allowPrivate, pushKeys }) => {
+  open: ({ subject }, { allowPrivate, pushKeys = [] }) => {
     const network = outgoing({ allowPrivate, allowHttp: allowPrivate });
     const sender = { network, subject, keys: pushKeys };
     return {
@@ -62,7 +62,7 @@ function isReachable(subject: string): boolean {
 interface Sending {
   network: Outgoing;
   subject: string;
-  keys: PushKeys | undefined;
+  keys: readonly PushKeys[];
 }
 
 /** The answer of one browser's push service. */
@@ -119,9 +119,11 @@ async function post(
   device: PushDevice,
 ): Promise<Answer> {
   const about = { device: device.id };
-  if (!keys)
-    return { ...about, is: "refused", code: REFUSES_US, message: "The property has no push keys yet." };
-  const request = requestOf(message, device, { subject, ...keys });
+  const pair = keys.find(({ publicKey }) => publicKey === device.key);
+  // The keys were rotated since this provider was opened: the next try has the new ones.
+  if (!pair)
+    return { ...about, is: "failing", code: "other_key", message: "The subscription has another push key." };
+  const request = requestOf(message, device, { subject, ...pair });
   if (!request) {
     return { ...about, is: "bad_keys", code: "bad_keys", message: "The subscription's keys cannot encrypt." };
   }

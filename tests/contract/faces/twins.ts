@@ -30,6 +30,7 @@ export function masked(said: Said): Said {
     .replace(/[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/g, "<id>")
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+)/g, "<time>")
     .replace(/"(client|collection_method)":"(?:rest|mcp|cli|node)"/g, '"$1":"<face>"')
+    .replace(/"actor":\{[^}]*\}/g, '"actor":"<who>"')
     .replace(
       /"(actor_type|actor_id|requested_by|client|ip|ip_address|user_agent)":(?:null|"[^"]*")/g,
       '"$1":"<who>"',
@@ -37,6 +38,7 @@ export function masked(said: Said): Said {
     .replace(/\/uploads\/[\w-]+/g, "/uploads/<token>")
     .replace(/"etag":"[\w-]{22}"/g, '"etag":"<hash>"')
     .replace(/whsec_[\w+/=-]+/g, "<secret>")
+    .replace(/"B[\w-]{86}"/g, '"<push key>"')
     .replace(/\b[0-9a-f]{64}\b/g, "<hash>")
     .replace(/\b[0-9a-f]{12}\.example\b/g, "<host>")
     .replace(/\bx[0-9a-f]{12}\b/g, "<text>")

@@ -84,7 +84,7 @@ const SHOWN: Readonly<Record<string, readonly string[]>> = {
   import_jobs: ["error", "errors_url", "params", "status_url", "summary"],
   inbound_messages: ["matched", "provider", "provider_message_id", "reply_text"],
   inbox_messages: ["category", "image_url"],
-  journey_enrollments: ["exit_reason", "node", "path"],
+  journey_enrollments: ["exit_reason"],
   journey_versions: [
     "channels",
     "definition",
@@ -121,6 +121,7 @@ const SHOWN: Readonly<Record<string, readonly string[]>> = {
   ],
   privacy_requests: ["regulation", "result"],
   proposals: ["client", "proposed_by", "reason", "reasons", "result", "shown_hash", "tool"],
+  push_subscriptions: ["public_key"],
   quiet_hours_rules: ["source_note"],
   segments: ["conditions", "description", "groups", "name"],
   self_exclusions: ["jurisdiction", "program", "source"],

@@ -34,7 +34,7 @@ const OPEN: Readonly<Record<string, readonly string[]>> = {
   players: ["player_id", "first_name", "last_name", "postal_code"],
   privacy_requests: ["note"],
   proposals: ["title", "sentences", "reasons", "decided_by_email", "reason"],
-  push_subscriptions: ["endpoint_host", "user_agent"],
+  push_subscriptions: ["endpoint_host", "public_key", "user_agent"],
   quiet_hours_rules: ["source_note"],
   segments: ["name", "description"],
   self_exclusions: ["external_ref"],

@@ -18,7 +18,7 @@ export const erasure: Area = {
       ['await stopSends(context, [player.id], CHANNELS, "erased", { withinMs: SETTLED_WITHIN_MS });', ""],
       ["await stopSharersSends(context, person);", ""],
       ['await endFor(context, [person.id], "erased");', ""],
-      ["for (const record of merged) await eraseMerged(context, record, erased);", ""],
+      ["for (const record of further) await eraseFurther(context, record, erased);", ""],
       ["await lockPlayerWrites(context);", ""],
       ["const shared_with = await sharersOf(context, person);", "const shared_with: string[] = [];"],
       ['emit("player.erased", { id: player.id, request_id: requestId });', ""],

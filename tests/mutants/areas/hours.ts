@@ -2,11 +2,16 @@ import type { Area } from "../change.ts";
 
 export const hours: Area = {
   name: "hours",
-  tests: ["tests/tools/compliance/hours.test.ts", "tests/tools/compliance/frequency.test.ts"],
+  tests: [
+    "tests/tools/compliance/hours.test.ts",
+    "tests/tools/compliance/frequency.test.ts",
+    "tests/tools/journeys/settings.test.ts",
+  ],
   changes: {
     "tools/compliance/hours.ts": [
       ["const DAYS_AHEAD = 8;", "const DAYS_AHEAD = 3;"],
-      ["bool_or(r.action = 'skip')", "bool_and(r.action = 'skip')"],
+      ["bool_or(${skips", "bool_and(${skips"],
+      ["sql`r.id is not null`", "sql`false`"],
       ["range_intersect_agg(open) as open,", "range_agg(open) as open,"],
       ["${isOpen(sql`range_intersect_agg(open)`)} as is_open", "${isOpen(sql`range_agg(open)`)} as is_open"],
       ["filter (where not ${isOpen(sql`open`)})", ""],

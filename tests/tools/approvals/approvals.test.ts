@@ -149,18 +149,17 @@ describe("a call above the limit", () => {
     expect(audited.body).toMatchObject([
       {
         action: "create_proposal",
-        actor_type: "api_key",
+        actor: { type: "api_key" },
         diff: { shown_hash: seen.body.proposal.shown_hash },
       },
       {
         action: "approve_proposal",
-        actor_type: "user",
-        actor_id: manager.id,
+        actor: { type: "user", id: manager.id },
         diff: { status: "approved", tool: "send_campaign", shown_hash: seen.body.proposal.shown_hash },
       },
     ]);
     const sent = await service.get(`/api/audit_logs?entity_id=eq.${id}&action=eq.send_campaign`);
-    expect(sent.body).toMatchObject([{ actor_id: manager.id }]);
+    expect(sent.body).toMatchObject([{ actor: { id: manager.id } }]);
   });
 
   test("waits over REST too, once for each Idempotency-Key", async () => {

@@ -30,7 +30,7 @@ describe("a do-not-call entry", () => {
     const manager = await service.signIn({ role: "manager" });
     expect((await service.request("DELETE", `/api/dnc_entries/${id}`, as(manager.token))).status).toBe(200);
     const { body } = await service.get(`/api/audit_logs?entity_id.eq=${id}&action.eq=delete_dnc_entry`);
-    expect(body).toMatchObject([{ actor_type: "user", actor_id: manager.id, diff: { list: "internal" } }]);
+    expect(body).toMatchObject([{ actor: { type: "user", id: manager.id }, diff: { list: "internal" } }]);
   });
 
   test("that has ended is listed anew, and one that ends in the past is refused", async () => {

@@ -27,7 +27,8 @@ const counts = () =>
 
 const jobRow = (id: string) =>
   imports.as(async (sql) => {
-    const [row] = await sql`select status, total, processed, error from import_jobs where id = ${id}`;
+    const [row] =
+      await sql`select status, total, processed, error, summary from import_jobs where id = ${id}`;
     return row!;
   });
 
@@ -89,6 +90,23 @@ test("an import whose database connections are killed again and again resumes, a
   expect(await counts()).toEqual({ rows: count, distinct: count });
   // Each killed connection costs a pause before the next try.
 }, 90_000);
+
+test("the summary of an import that still runs is whole: how its file is read, and what is ignored so far", async () => {
+  const { body } = await upload(manyPlayers(BATCH_RECORDS * 2, 3_000_000));
+  const running = await vi.waitFor(
+    async () => {
+      const job = await jobRow(body.id);
+      expect(job.processed).toBeGreaterThanOrEqual(BATCH_RECORDS);
+      return job;
+    },
+    { timeout: 20_000, interval: 5 },
+  );
+  expect(running.status).toBe("processing");
+  const { job } = await imports.result(body.id);
+  expect(job.status).toBe("completed");
+  expect(running.summary).toEqual(job.summary);
+  expect(running.summary).toMatchObject({ delimiter: ",", columns: expect.arrayContaining(["player_id"]) });
+});
 
 test("two imports of the same file at once make each player once, and neither fails", async () => {
   const csv = manyPlayers(BATCH_RECORDS + 100, 500_000);

@@ -220,7 +220,7 @@ test("a birthday: once a year, also where the day runs twice, and not for the ba
     {
       nodes: [
         node("in1", "trigger", { on: "date_field", field: "birth_date", offset_days: -1 }),
-        node("ten", "delay", { by: "local_time", time: "10:00" }),
+        node("ten", "delay", { by: "until_local_time", time: "10:00" }),
         mail("gift"),
         node("end", "exit"),
       ],

@@ -34,7 +34,7 @@ test("a message under way when a version moves its people goes once, and its pla
   await clock.enroll(journey, [ana]);
   await clock.pass(1, journey);
   expect(await clock.entries(journey)).toMatchObject([{ node: "hello", phase: "sending" }]);
-  await clock.republish(journey, chain([hello("New"), rest, end]), { onPublish: "move_matching" });
+  await clock.republish(journey, chain([hello("New"), rest, end]), { onPublish: "move_matching_nodes" });
   await clock.pass(1, journey);
   await clock.deliver();
   await clock.pass(1, journey);

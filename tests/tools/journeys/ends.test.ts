@@ -204,7 +204,7 @@ test("another rate limit holds at once for those who wait at it, and lets no mor
   await clock.enroll(journey, ids);
   await clock.pass(1, journey);
   expect((await clock.entries(journey)).filter(({ status }) => status === "completed")).toHaveLength(1);
-  await clock.republish(journey, chain([limit(24), end]), { onPublish: "move_matching" });
+  await clock.republish(journey, chain([limit(24), end]), { onPublish: "move_matching_nodes" });
   await clock.pass(1, journey);
   expect((await clock.entries(journey)).filter(({ status }) => status === "completed")).toHaveLength(1);
   for (const left of [2, 3, 4]) {

@@ -90,8 +90,8 @@ describe("publishing again", () => {
     expect((await states(journey)).map(({ status }) => status)).toEqual(["completed", "completed"]);
   });
 
-  test("move_matching moves who stands at a node of the same id and type, whose new wait holds at once", async () => {
-    const { journey, inside } = await edited("move_matching");
+  test("move_matching_nodes moves who stands at a node of the same id and type, whose new wait holds at once", async () => {
+    const { journey, inside } = await edited("move_matching_nodes");
     expect(inside).toEqual({ finish: 0, move: 1, exit: 1 });
     expect(await states(journey)).toEqual([
       { player: "p0", at: "1/more", status: "workflow_changed" },
@@ -460,8 +460,8 @@ test("validating warns of messages that come at an hour that is closed", async (
     close_local: "20:00",
     action: "skip",
   });
-  const night = { id: "night", type: "delay", config: { by: "local_time", time: "21:00" } };
-  const noon = { id: "noon", type: "delay", config: { by: "local_time", time: "12:00" } };
+  const night = { id: "night", type: "delay", config: { by: "until_local_time", time: "21:00" } };
+  const noon = { id: "noon", type: "delay", config: { by: "until_local_time", time: "12:00" } };
   const { id } = await scenario.call("create_journey", {
     name: "Late",
     draft_definition: chain([night, message("late"), noon, message("early"), end]),

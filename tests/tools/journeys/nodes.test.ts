@@ -52,7 +52,7 @@ describe("a delay", () => {
     const clock = await journeyClock(service);
     const ids = await crowd(clock, [{ timezone: "Asia/Tokyo" }, { timezone: "America/New_York" }]);
     const journey = await clock.published(
-      chain([{ id: "ten", type: "delay", config: { by: "local_time", time: "10:00" } }, end()]),
+      chain([{ id: "ten", type: "delay", config: { by: "until_local_time", time: "10:00" } }, end()]),
     );
     await clock.enroll(journey, ids);
     await clock.pass(1, journey);
@@ -76,7 +76,7 @@ describe("a delay", () => {
     const until = (if_missing: string) => ({
       id: "stay",
       type: "delay",
-      config: { by: "date_field", field: "custom.stay", if_missing },
+      config: { by: "until_field", field: "custom.stay", if_missing },
     });
     const strict = await clock.published(chain([until("exit"), end()]), { name: "strict" });
     await clock.enroll(strict, ids);

@@ -196,7 +196,7 @@ export function walk(
           move(state, config.event && holds(state, config, now) ? "yes" : "timed_out");
           break;
         case "delay":
-          if (config.by === "date_field" && config.if_missing === "exit" && !state.custom.stay) {
+          if (config.by === "until_field" && config.if_missing === "exit" && !state.custom.stay) {
             if (leaves(state)) break;
             moves += 1;
             if (reaches(state, limits.goal, now)) state.goal = true;
@@ -289,8 +289,9 @@ function arrive(state: State, { type, config }: { type: string; config: Config }
   if (type === "delay") {
     state.phase = "waiting";
     if (config.by === "duration") state.wake = now + config.duration.amount * UNITS[config.duration.unit]!;
-    if (config.by === "local_time") state.wake = nextLocal(now, config.time, config.weekdays, state.zone);
-    if (config.by === "date_field" && state.custom.stay) {
+    if (config.by === "until_local_time")
+      state.wake = nextLocal(now, config.time, config.weekdays, state.zone);
+    if (config.by === "until_field" && state.custom.stay) {
       const day = addDays(state.custom.stay, config.offset_days);
       state.wake = Math.max(now, utcOf(day, "09:00", state.zone));
     }

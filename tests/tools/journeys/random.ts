@@ -81,9 +81,9 @@ const KINDS: Record<
   delay: (random) => ({
     config: pick(random, [
       () => ({ by: "duration", duration: duration(random) }),
-      () => ({ by: "local_time", time: clock(random), ...spread(weekdays(random)) }),
+      () => ({ by: "until_local_time", time: clock(random), ...spread(weekdays(random)) }),
       () => ({
-        by: "date_field",
+        by: "until_field",
         field: "custom.stay",
         offset_days: below(random, 5) - 3,
         if_missing: pick(random, ["exit", "skip"]),

@@ -123,7 +123,7 @@ async function upheaval(clock: JourneyClock, random: Random) {
       isPaused = false;
     },
     async republish() {
-      const onPublish = pick(random, ["finish_old", "move_matching", "exit_old"]);
+      const onPublish = pick(random, ["finish_old", "move_matching_nodes", "exit_old"]);
       const count = (await inside()).size;
       const answer = await clock.republish(journeyId, pick(random, DRAFTS), { onPublish });
       const { finish, move, exit } = answer.inside;

@@ -72,7 +72,7 @@ const RECORDS: [string, () => Promise<{ node: PlainNode; gone: [string, object] 
     "custom field",
     async () => {
       const { id } = await call("create_custom_field", { key: "stay", type: "date" });
-      const node = { id: "stay", type: "delay", config: { by: "date_field", field: "custom.stay" } };
+      const node = { id: "stay", type: "delay", config: { by: "until_field", field: "custom.stay" } };
       return { node, gone: ["delete_custom_field", { id }] };
     },
   ],
@@ -300,7 +300,7 @@ describe("a record that a live journey uses keeps its meaning", () => {
 
   test("a field that it only reads may be archived: the values stay", async () => {
     const { id } = await call("create_custom_field", { key: "stay", type: "date" });
-    const until = { id: "stay", type: "delay", config: { by: "date_field", field: "custom.stay" } };
+    const until = { id: "stay", type: "delay", config: { by: "until_field", field: "custom.stay" } };
     await clock.published(chain([until, end]));
     await call("update_custom_field", { id, archived_at: new Date().toISOString() });
   });

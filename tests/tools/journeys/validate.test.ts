@@ -114,7 +114,7 @@ test("every record that is missing, and every value that the property does not h
       { id: "list", type: "add_to_segment", config: { segment_id: NOBODY } },
       { id: "play", type: "grant_game_play", config: { game_id: NOBODY } },
       { id: "change", type: "update_player", config: { tier: "Tin", custom: { a: 1, b: 2 } } },
-      { id: "stay", type: "delay", config: { by: "date_field", field: "custom.stay" } },
+      { id: "stay", type: "delay", config: { by: "until_field", field: "custom.stay" } },
       { id: "mail", type: "message", config: { channel: "email", template_id: NOBODY } },
       end,
     ]),

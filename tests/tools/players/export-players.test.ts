@@ -358,7 +358,7 @@ test("an export that cannot be is refused as JSON, and is not recorded", async (
   expect(more).toEqual([]);
   expect(row).toMatchObject({
     entity: "players",
-    actor_type: "api_key",
+    actor: { type: "api_key" },
     diff: { conditions: 1, limit: 50_000 },
   });
   expect(JSON.stringify(row)).not.toContain("secret");

@@ -67,7 +67,7 @@ test("an export holds everything that knows the player, and says that it was mad
     .body;
   expect(request).toMatchObject({ status: "completed" });
   const [audit] = (await service.get(`/api/audit_logs?action.eq=data_export&entity_id.eq=${player.id}`)).body;
-  expect(audit).toMatchObject({ actor_type: "api_key", diff: { request_id: request.id } });
+  expect(audit).toMatchObject({ actor: { type: "api_key" }, diff: { request_id: request.id } });
   expect(
     (await service.post("/api/functions/data-export", { propertyId: propertyId(), playerId: randomUUID() }))
       .status,

@@ -106,6 +106,41 @@ test("a player who presses the button gets the next campaign, encrypted, and the
   expect(await scenario.stats(campaign)).toMatchObject({ clicks_unique: 1 });
 });
 
+test("after a rotation a browser gets messages by its old key until it renews, and a new one by the new key", async () => {
+  const old = await subscribed();
+  const { public_key: oldKey } = await scenario.call("show_push", { playerId: old.id });
+  const rotated = await scenario.call("rotate_push_keys", { propertyId: scenario.id });
+  expect(rotated).toMatchObject({ success: true, older: 1 });
+  expect(rotated.public_key).not.toBe(oldKey);
+  expect((await scenario.call("show_push", { playerId: old.id })).public_key).toBe(rotated.public_key);
+  // The page was opened before the rotation, and renews what it has.
+  const renewing = { subscription: { ...old.browser.subscription, publicKey: oldKey } };
+  expect(await post(old.id, renewing, false)).toMatchObject({ status: 200 });
+  const fresh = await subscribed();
+  await send();
+  expect(old.browser.pushed.map(({ key }) => key)).toEqual([oldKey]);
+  expect(fresh.browser.pushed.map(({ key }) => key)).toEqual([rotated.public_key]);
+  const strange = { subscription: { ...old.browser.subscription, publicKey: "BNbN" } };
+  expect(await post(old.id, strange, false)).toMatchObject({ status: 400 });
+  // As the page does it: the browser subscribes anew with the new key.
+  const renewed = { subscription: { ...push.browser().subscription, publicKey: rotated.public_key } };
+  expect(await post(old.id, renewed, false)).toMatchObject({ status: 200 });
+});
+
+test("a second rotation forgets a retired key that no browser needs", async () => {
+  const { id } = await subscribed();
+  const rotate = () => scenario.call("rotate_push_keys", { propertyId: scenario.id });
+  const [{ public_key: second }, { older }] = [await rotate(), await rotate()];
+  expect(older).toBe(1);
+  const keys = await scenario.query(
+    (sql) =>
+      sql<{ public_key: string }[]>`select public_key from push_keys where property_id = ${scenario.id}`,
+  );
+  expect(keys).toHaveLength(2);
+  expect(keys.map(({ public_key }) => public_key)).not.toContain(second);
+  expect((await browsers(id))[0]!.disabled_at).toBeNull();
+});
+
 test.each([
   ["fr", "Oui, ", "push-page-1-fr"],
   ["de-AT", "Ja, ", "push-page-1-de"],

@@ -68,7 +68,7 @@ beforeAll(async () => {
     journey: `/console/journeys/${journey.id}`,
     simulated: `/console/journeys/${journey.id}/simulate?segment=${segment}`,
     recipes: "/console/journeys/new",
-    node: `/console/journeys/${journey.id}/nodes/${enrollments.enrollment.node}`,
+    node: `/console/journeys/${journey.id}/nodes/${enrollments.enrollment.current_node_id}`,
     enrollment: `/console/journeys/${journey.id}/enrollments/${enrollments.enrollment.id}`,
     tested: `/console/campaigns/${await testedDraft()}`,
     ...(await voicePages()),

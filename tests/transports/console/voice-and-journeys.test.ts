@@ -122,7 +122,7 @@ test("each player at a node has a page that says why, until when, and what comes
   await service.idle();
   const told = await scenario.call("explain_enrollment", { journeyId: journey.id, playerId });
   const path = `/console/journeys/${journey.id}/enrollments/${told.enrollment.id}`;
-  const node = await analyst.get(`/console/journeys/${journey.id}/nodes/${told.enrollment.node}`);
+  const node = await analyst.get(`/console/journeys/${journey.id}/nodes/${told.enrollment.current_node_id}`);
   expect(node.text).toContain(`href="${path}"`);
   const { status, text } = await analyst.get(path);
   expect(status).toBe(200);

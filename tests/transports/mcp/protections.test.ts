@@ -720,6 +720,7 @@ const AT_ONCE = {
   redeem_prize: "a prize that was won, once",
   redeliver_webhook: "to a receiver that was asked about",
   replay_webhooks: "to a receiver that was asked about",
+  rotate_push_keys: "browsers keep the key that they subscribed with",
   rotate_signing_key: "an operator's",
   rotate_webhook_secret: "to the caller alone",
   show_push: "it makes the property's keys once, and answers the public one",

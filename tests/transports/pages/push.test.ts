@@ -91,6 +91,14 @@ test("a real Firefox subscribes on the page, decrypts a campaign's message, and 
   // The next visit knows this browser, and renews its subscription.
   await firefox.open(page);
   await expect.poll(() => firefox!.run(STATE)).toBe("on");
+
+  // Behind a rotation it subscribes anew, with the new key.
+  const { public_key } = await scenario.call("rotate_push_keys", { propertyId: scenario.id });
+  const renewed = { filters: { "player_id.eq": id, "public_key.eq": public_key } };
+  expect(await scenario.call("list_push_subscriptions", renewed)).toEqual([]);
+  await firefox.open(page);
+  await expect.poll(() => firefox!.run(STATE)).toBe("on");
+  expect(await scenario.call("list_push_subscriptions", renewed)).toMatchObject([{ disabled_at: null }]);
   await firefox.run(`document.querySelector("form[action$=stop] button").click()`);
   await expect.poll(() => firefox!.run("document.body.innerText")).toContain("You get no more notifications");
   await expect.poll(() => firefox!.run(STATE)).toBe("off");

@@ -8,6 +8,7 @@ import {
   writable,
 } from "#runtime/operation/columns.ts";
 import { Approval, Prints } from "#tools/approvals/approval.ts";
+import { QUIET_ACTIONS } from "#tools/compliance/quiet-hours-rules.table.ts";
 import { InboxParts } from "#tools/inbox/parts.ts";
 import { Condition } from "#tools/segments/rules/compile.ts";
 import { CAMPAIGN_STATUSES, type CampaignStatus } from "#tools/statuses/campaigns.ts";
@@ -197,6 +198,8 @@ export const columns = {
       .describe("The journey whose messages these are: its node sends them, and it has no end of its own"),
   ),
   journey_node: readable(z.string().nullable(), { vocabulary: true }),
+  /** Of a journey's messages: closed hours defer them, as the rules say, or drop them in any case. */
+  quiet_hours: internal(z.enum(QUIET_ACTIONS)),
   approved: readable(
     Approval.nullable().describe("The state that was approved last; a campaign that differs from it pauses"),
     { omitFromEvents: true },

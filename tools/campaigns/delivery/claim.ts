@@ -27,6 +27,7 @@ export interface ClaimRequest {
     | "is_transactional"
     | "ignore_frequency_cap"
     | "journey_id"
+    | "quiet_hours"
   >;
   channel: SendingChannel;
   provider: ProviderIdentity;
@@ -145,7 +146,17 @@ async function claimUpTo(context: Context, jobId: string, request: ClaimRequest)
 function capOptions({ property }: Context, { campaign, channel, provider, at }: ClaimRequest): CapOptions {
   const isExempt = campaign.is_transactional || campaign.ignore_frequency_cap;
   const isSimulated = provider.name === "simulator";
-  return { property, channel, tags: campaign.tags, campaignId: campaign.id, isExempt, isSimulated, at };
+  const skips = campaign.quiet_hours === "skip";
+  return {
+    property,
+    channel,
+    tags: campaign.tags,
+    campaignId: campaign.id,
+    isExempt,
+    isSimulated,
+    skips,
+    at,
+  };
 }
 
 /** One row: the campaign, locked against changes. */

@@ -125,7 +125,7 @@ export type Judged = AudienceColumns &
   Pick<
     Campaign,
     | ("id" | "channel" | "holdout_percent" | "is_transactional" | "ignore_frequency_cap" | "tags")
-    | ("send_in_player_timezone" | "scheduled_at" | "fires_at" | "ab_test" | "ab_ends_at")
+    | ("send_in_player_timezone" | "scheduled_at" | "fires_at" | "ab_test" | "ab_ends_at" | "quiet_hours")
   >;
 
 /** The recipients of a plan. */

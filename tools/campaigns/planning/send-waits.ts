@@ -10,7 +10,8 @@ import type { Judged } from "./audience.ts";
  */
 export function waitingCtes({ property }: Tenant, campaign: Judged, at?: string): Fragment {
   const now = clockAt(at);
-  const hours = hoursCtes({ property, channel: sendingChannel(campaign), at }, "judged");
+  const skips = campaign.quiet_hours === "skip";
+  const hours = hoursCtes({ property, channel: sendingChannel(campaign), at, skips }, "judged");
   const local = cte("local_times", localTimes(property, campaign), "materialized");
   const waiting = sql`
     select zones, region, coalesce(${nextOpening(sql`open`, sql`from_at`)}, from_at) as until,

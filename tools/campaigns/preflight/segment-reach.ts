@@ -66,6 +66,7 @@ export default tool({
 /** The settings of a campaign that has none. */
 const NOBODYS = {
   id: NIL_UUID,
+  quiet_hours: "defer" as const,
   exclude_segment_ids: [],
   holdout_percent: 0,
   is_transactional: false,

@@ -23,6 +23,8 @@ export interface RowBatch {
   records: number;
   rows: Staged[];
   refusals: Refusal[];
+  /** The import's summary behind this batch. */
+  summary: (leftOut: Counts["leftOut"]) => object;
   /** The custom fields at the time of reading the rows. */
   customs: CustomFields;
   /** The table has grown enough for new planner statistics. */
@@ -261,6 +263,6 @@ async function writeProgress(
       succeeded = succeeded + ${succeeded}, skipped = skipped + ${skipped},
       failed = failed + ${batch.records - succeeded - skipped}, created_count = created_count + ${created},
       updated_count = updated_count + ${updated}, updated_at = now(),
-      summary = ${{ consents_not_recorded: leftOut }}
+      summary = ${batch.summary(leftOut)}
     where property_id = ${property.id} and id = ${jobId}`;
 }

@@ -56,7 +56,7 @@ const EXAMPLE = Definition.parse({
       type: "trigger",
       config: { on: "segment_enter", segment_id: "01890000-0000-7000-8000-000000000000" },
     },
-    { id: "morning", type: "delay", config: { by: "local_time", time: "10:00" } },
+    { id: "morning", type: "delay", config: { by: "until_local_time", time: "10:00" } },
     {
       id: "invitation",
       type: "message",

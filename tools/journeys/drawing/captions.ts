@@ -67,7 +67,7 @@ function triggerDetail(config: Extract<Node, { type: "trigger" }>["config"], wor
 
 function delayDetail(config: Extract<Node, { type: "delay" }>["config"], words: PictureWords): string {
   if (config.by === "duration") return words.wait(spanOf(config.duration, words));
-  if (config.by === "local_time") return words.waitUntil(config.time);
+  if (config.by === "until_local_time") return words.waitUntil(config.time);
   return words.waitUntil(config.field);
 }
 

@@ -11,6 +11,9 @@ const EntryKey = z
   .default("")
   .describe("Tells apart what may run at once for one player, such as a booking. Default: one at a time");
 
+const HISTORY = `(select coalesce(jsonb_agg(jsonb_build_object('node_id', n, 'at', at) order by i), '[]')
+  from unnest(path, path_at) with ordinality t(n, at, i))`;
+
 export default table({
   name: "journey_enrollments",
   noun: "journey_enrollment",
@@ -25,7 +28,8 @@ export default table({
     entry_key: createOnly(EntryKey),
     entry: readable(z.int().describe("The number of the player's entry")),
     status: readable(z.enum(ENROLLMENT_STATUSES), { concise: true }),
-    node: readable(z.string().describe("Where the player is, or was last"), {
+    current_node_id: readable(z.string().describe("Where the player is, or was last"), {
+      sql: "node",
       concise: true,
       vocabulary: true,
     }),
@@ -48,7 +52,11 @@ export default table({
     context: readable(
       z.record(z.string(), z.unknown()).describe("The event or call that opened the journey"),
     ),
-    path: readable(z.array(z.string()).describe("The nodes so far"), { vocabulary: true }),
-    path_at: readable(z.array(timestamp()).describe("When each of them was reached")),
+    history: readable(
+      z
+        .array(z.object({ node_id: z.string(), at: timestamp() }))
+        .describe("The nodes so far, and when the player reached each of them"),
+      { sql: HISTORY },
+    ),
   },
 });

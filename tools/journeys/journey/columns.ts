@@ -1,7 +1,12 @@
 import { z } from "zod";
 import { readable, timestamp, writable } from "#runtime/operation/columns.ts";
+import { QUIET_ACTIONS } from "#tools/compliance/quiet-hours-rules.table.ts";
 import { ExitConditions, JourneyGoal, Reentry } from "#tools/journeys/definition/definition.ts";
 import { DraftDefinition } from "#tools/journeys/definition/draft.ts";
+
+/** The ways to treat the people inside when a new version is published. */
+export const ON_PUBLISH = ["finish_old", "move_matching_nodes", "exit_old"] as const;
+export type OnPublish = (typeof ON_PUBLISH)[number];
 
 export const STATUSES = ["draft", "active", "paused", "archived"] as const;
 export type Status = (typeof STATUSES)[number];
@@ -26,6 +31,20 @@ export const columns = {
   goal: drafted(JourneyGoal.nullable().optional().describe("The purpose: an event or conditions")),
   exit_conditions: drafted(
     ExitConditions.nullable().optional().describe("Players who fit these leave before the next node acts"),
+  ),
+  on_publish: drafted(
+    z
+      .enum(ON_PUBLISH)
+      .default("finish_old")
+      .describe(
+        "The players inside when it is published again: finish the old version; move to the node of the same id and type, or leave; or all leave",
+      ),
+  ),
+  quiet_hours: drafted(
+    z
+      .enum(QUIET_ACTIONS)
+      .default("defer")
+      .describe("A message that comes at closed hours: defer waits for open ones, skip drops it"),
   ),
   priority: drafted(
     z

@@ -13,9 +13,9 @@ interface DraftFacts {
 
 /** The hashes of all that publishing a draft fixes: its nodes, the texts of its templates, and its segments' rules. */
 export async function draftFacts(context: Tenant, journey: Journey): Promise<DraftFacts> {
-  const { id, draft_definition: definition, goal, exit_conditions, reentry, ends_at } = journey;
+  const { id, draft_definition: definition, goal, exit_conditions, reentry, ends_at, quiet_hours } = journey;
   const facts: [string, object][] = [
-    ["the journey's draft", { id, definition, goal, exit_conditions, reentry, ends_at }],
+    ["the journey's draft", { id, definition, goal, exit_conditions, reentry, ends_at, quiet_hours }],
   ];
   for (const node of definition.nodes) {
     if (node.type !== "message") continue;

@@ -42,6 +42,19 @@ export function enterLater(
   enqueue(ENTER_JOURNEY, input, { dedupe: `${journeyId}/${version}/${node.id}`, runAt: next.toISOString() });
 }
 
+/** The times of a trigger in a span of milliseconds, the first `most` of them. */
+export function entryTimes(
+  { property }: Pick<Context, "property">,
+  node: NodeOf<"trigger">,
+  { from, until, most }: { from: number; until: number; most: number },
+): string[] {
+  const pattern = patternOf(node);
+  if (pattern === null) return [];
+  const cron = new Cron(pattern, { timezone: property.timezone, paused: true });
+  const times = cron.nextRuns(most, new Date(from));
+  return times.filter((time) => time.getTime() < until).map((time) => time.toISOString());
+}
+
 function patternOf({ config }: NodeOf<"trigger">): string | null {
   if (config.on === "schedule") return config.cron;
   if (config.on !== "date_field") return null;

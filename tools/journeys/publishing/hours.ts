@@ -1,6 +1,7 @@
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { Definition, Node, NodeOf } from "#tools/journeys/definition/definition.ts";
 import type { Problem } from "#tools/journeys/definition/structure.ts";
+import type { Journey } from "#tools/journeys/journey/journey.ts";
 
 interface HoursRule {
   country: string | null;
@@ -12,14 +13,21 @@ interface HoursRule {
 }
 
 /** Messages that come, by the node before them, at an hour that a quiet-hours rule closes. */
-export async function hourWarnings({ sql, property }: Tenant, definition: Definition): Promise<Problem[]> {
+export async function hourWarnings(
+  { sql, property }: Tenant,
+  { draft_definition: definition, quiet_hours }: Pick<Journey, "draft_definition" | "quiet_hours">,
+): Promise<Problem[]> {
   const messages = definition.nodes.filter((node): node is NodeOf<"message"> => node.type === "message");
   if (messages.length === 0) return [];
   const rules = await sql<HoursRule[]>`
     select country, state, channel, open_local, close_local, action from quiet_hours_rules
     where property_id = ${property.id} order by country nulls first, state nulls first, open_local`;
   return messages.flatMap((message) => {
-    const own = rules.filter(({ channel }) => channel.includes(message.config.channel));
+    const own = rules.flatMap((rule) =>
+      rule.channel.includes(message.config.channel)
+        ? { ...rule, action: quiet_hours === "skip" ? quiet_hours : rule.action }
+        : [],
+    );
     return nodesBefore(definition, message.id).flatMap((node) => collision(message, node, own));
   });
 }

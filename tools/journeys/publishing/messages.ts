@@ -8,6 +8,7 @@ import type { MessageParts } from "#tools/campaigns/content/message-words.ts";
 import { checkReadiness } from "#tools/campaigns/preflight/readiness.ts";
 import type { Node, NodeOf } from "#tools/journeys/definition/definition.ts";
 import type { Problem } from "#tools/journeys/definition/structure.ts";
+import type { Journey } from "#tools/journeys/journey/journey.ts";
 import { htmlOf } from "#tools/templates/mjml/render.ts";
 
 /** The journey that a message belongs to. */
@@ -15,6 +16,7 @@ export interface Owner {
   id: string;
   name: string;
   priority: number;
+  quiet_hours: Journey["quiet_hours"];
 }
 
 interface Template {
@@ -33,7 +35,7 @@ const NAME_CHARACTERS = 200;
  */
 export async function messageValues(
   context: Tenant,
-  { id: journeyId, name, priority }: Owner,
+  { id: journeyId, name, priority, quiet_hours }: Owner,
   { id, config }: NodeOf<"message">,
 ): Promise<Record<string, unknown>> {
   const { template_id, body_mjml, ...own } = config;
@@ -49,6 +51,7 @@ export async function messageValues(
     body_text: own.body_text ?? template?.text ?? null,
     voice_script: own.voice_script ?? template?.voice_script ?? null,
     priority,
+    quiet_hours,
     journey_id: journeyId,
     journey_node: id,
   };

@@ -2,14 +2,11 @@ import { adHoc, type Fragment, join, sql } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { endEnrollments } from "#tools/enrollments/end.ts";
 import type { Definition } from "#tools/journeys/definition/definition.ts";
+import type { OnPublish } from "#tools/journeys/journey/columns.ts";
 import type { Journey } from "#tools/journeys/journey/journey.ts";
 import { kindOf } from "#tools/journeys/nodes/all.ts";
 import type { Moment } from "#tools/journeys/nodes/node.ts";
 import type { Referred } from "#tools/segments/rules/references.ts";
-
-/** The ways to treat the people inside when a new version is published. */
-export const ON_PUBLISH = ["finish_old", "move_matching", "exit_old"] as const;
-export type OnPublish = (typeof ON_PUBLISH)[number];
 
 /** How many of the people inside finish the old version, move to the new one, and leave. */
 export interface Inside {
@@ -65,7 +62,7 @@ export async function sampleInside(
   onPublish: OnPublish,
 ): Promise<InsideSample[]> {
   const { sql: transaction, property } = context;
-  const matching = onPublish === "move_matching" ? await matchingNodes(context, journey) : [];
+  const matching = onPublish === "move_matching_nodes" ? await matchingNodes(context, journey) : [];
   const some = (fate: keyof Inside, which: Fragment) => transaction<InsideSample[]>`
     select d.player_id, d.node, ${fate}::text as fate
     from journey_enrollments d

@@ -11,7 +11,7 @@ import { referenceProblems } from "./references.ts";
 
 type Draft = Pick<
   Journey,
-  "id" | "name" | "priority" | "draft_definition" | "goal" | "exit_conditions" | "ends_at"
+  "id" | "name" | "priority" | "quiet_hours" | "draft_definition" | "goal" | "exit_conditions" | "ends_at"
 > &
   Partial<Pick<Journey, "reentry">>;
 
@@ -34,7 +34,7 @@ export async function draftProblems(context: Context, draft: Draft): Promise<Pro
       ...warnings,
       ...yearWarnings(draft),
       ...(await eventWarnings(context, { definition, goal })),
-      ...(await hourWarnings(context, definition)),
+      ...(await hourWarnings(context, draft)),
       ...(await consentWarnings(context, definition)),
     ],
   };

@@ -1,8 +1,9 @@
 import type { Context } from "#runtime/operation/context.ts";
+import type { OnPublish } from "#tools/journeys/journey/columns.ts";
 import type { Journey } from "#tools/journeys/journey/journey.ts";
 import refreshSegment from "#tools/segments/refresh-segment.job.ts";
 import { ENTER_JOURNEY, enterLater } from "./entering.ts";
-import { type OnPublish, placeInside } from "./people-inside.ts";
+import { placeInside } from "./people-inside.ts";
 import { journeyReferences } from "./references.ts";
 import { writeVersion } from "./version.ts";
 

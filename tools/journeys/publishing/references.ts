@@ -77,7 +77,7 @@ export async function referenceProblems(tenant: Tenant, journey: Referring): Pro
 }
 
 async function checkNode(tenant: Tenant, node: Node): Promise<void> {
-  if (node.type === "delay" && node.config.by === "date_field") await checkDate(tenant, node.config.field);
+  if (node.type === "delay" && node.config.by === "until_field") await checkDate(tenant, node.config.field);
   if (node.type === "add_to_segment") await checkList(tenant, node.config.segment_id);
   if (node.type === "update_player") await checkUpdate(tenant, node.config);
   if (node.type === "grant_game_play") await checkGame(tenant, node.config.game_id);

@@ -14,19 +14,21 @@ import { journeyReferences } from "./references.ts";
  */
 export async function writeVersion(context: Context, journey: Journey): Promise<number> {
   const { sql, property, call } = context;
-  const { id, draft_definition: definition, reentry, goal, exit_conditions, ends_at } = journey;
+  const { id, draft_definition: definition, reentry, goal, exit_conditions, ends_at, quiet_hours } = journey;
   const version = await nextVersion(context, id);
   const referred = await journeyReferences(context, { definition, goal, exit_conditions });
-  const hash = canonicalHash({ definition, reentry, goal, exit_conditions, ends_at }).toString("hex");
+  const hash = canonicalHash({ definition, reentry, goal, exit_conditions, ends_at, quiet_hours }).toString(
+    "hex",
+  );
   const channels = [
     ...new Set(definition.nodes.flatMap((node) => (node.type === "message" ? [node.config.channel] : []))),
   ];
   const by = call.actor.type === "anonymous" ? null : call.actor.id;
   await sql`
     insert into journey_versions (property_id, journey_id, version, definition, definition_hash, reentry, goal,
-      exit_conditions, ends_at, referred, channels, published_by_type, published_by)
+      exit_conditions, ends_at, quiet_hours, referred, channels, published_by_type, published_by)
     select ${property.id}, ${id}, ${version}, ${definition}::jsonb, ${hash}, ${reentry}::jsonb, ${goal}::jsonb,
-      ${exit_conditions}::jsonb, ${ends_at}::timestamptz, ${referred}::jsonb, ${channels}::text[], ${call.actor.type}, ${by}::uuid
+      ${exit_conditions}::jsonb, ${ends_at}::timestamptz, ${quiet_hours}, ${referred}::jsonb, ${channels}::text[], ${call.actor.type}, ${by}::uuid
     returning 1`;
   const places = [];
   for (const node of definition.nodes) {

@@ -6,12 +6,13 @@ import { bodyWords, type MessageParts, pieceWords } from "#tools/campaigns/conte
 import { otherWords } from "#tools/campaigns/content/other-words.ts";
 import type { Definition, Node, NodeOf } from "#tools/journeys/definition/definition.ts";
 import type { Problem } from "#tools/journeys/definition/structure.ts";
+import type { OnPublish } from "#tools/journeys/journey/columns.ts";
 import type { Journey } from "#tools/journeys/journey/journey.ts";
-import type { Inside, OnPublish } from "./people-inside.ts";
+import type { Inside } from "./people-inside.ts";
 
 /** The facts for a person's consent to publish a journey. `shown`: the parts of each message, by its node. */
 export function publishingWords(
-  { name, status, draft_definition: { nodes }, reentry, ends_at }: Journey,
+  { name, status, draft_definition: { nodes }, reentry, quiet_hours, ends_at }: Journey,
   {
     inside,
     onPublish,
@@ -39,6 +40,9 @@ export function publishingWords(
     reentryWords(reentry.mode),
     ...(ends_at === null ? [] : [`It ends for everybody at ${ends_at}.`]),
     messages.length === 0 ? "It sends no message." : `It sends ${messages.join(", ")}.`,
+    ...(quiet_hours === "skip" && messages.length > 0
+      ? ["A message that comes at closed hours is dropped."]
+      : []),
     ...[...shown].flatMap(([id, parts]) => bodiesOf(parts, `The text of ${id}`)),
     ...nodes.flatMap((node) => (node.type === "message" ? switchedOff(node) : [])),
     ...insideWords(inside, onPublish),

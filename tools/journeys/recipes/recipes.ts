@@ -56,7 +56,7 @@ const after = (id: string, amount: number, unit: "hours" | "days") => ({
 const morning = (id: string) => ({
   id,
   type: "delay" as const,
-  config: { by: "local_time" as const, time: "10:00" },
+  config: { by: "until_local_time" as const, time: "10:00" },
 });
 const waitFor = (id: string, name: string, days: number) => ({
   id,

@@ -12,10 +12,10 @@ import { TIMED_OUT, YES } from "#tools/journeys/nodes/wait-until.ts";
 type Enrollment = RowOf<typeof enrollments.columns>;
 
 /** Why the journey is over for the person. */
-export function placeWords({ exit_reason, ended_at, node }: Enrollment): string {
+export function placeWords({ exit_reason, ended_at, current_node_id }: Enrollment): string {
   const reasons: Readonly<Record<string, string>> = EXIT_REASONS;
   const why = reasons[exit_reason ?? ""] ?? `left with the reason ${exit_reason}`;
-  return `The player ${why}, at ${node}, ${ended_at}.`;
+  return `The player ${why}, at ${current_node_id}, ${ended_at}.`;
 }
 
 /** Why the person is still at the node. */
@@ -99,14 +99,13 @@ export async function lateEvents(
     order by v.occurred_at, v.id limit ${MOST}::int`;
 }
 
-function timedOutWaits({ path, path_at, ended_at }: Enrollment, definition: Definition): Wait[] {
-  return path.flatMap((id, index): Wait[] => {
+function timedOutWaits({ history, ended_at }: Enrollment, definition: Definition): Wait[] {
+  return history.flatMap(({ node_id: id, at: from }, index): Wait[] => {
     const node = definition.nodes.find((one) => one.id === id);
-    const from = path_at[index]!;
-    const left = path_at[index + 1] ?? ended_at;
+    const left = history[index + 1]?.at ?? ended_at;
     if (node?.type !== "wait_until" || !node.config.event || !left) return [];
     const [onYes, onTimeout] = [YES, TIMED_OUT].map((label) => targetOf(definition, id, label));
-    const next = path[index + 1] ?? null;
+    const next = history[index + 1]?.node_id ?? null;
     if (next === onYes && onYes !== onTimeout) return [];
     const { name, properties } = node.config.event;
     const until = new Date(Date.parse(from) + minutesOf(node.config.timeout) * 60_000).toISOString();

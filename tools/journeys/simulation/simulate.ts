@@ -24,7 +24,7 @@ export interface Simulation {
   /** A draft without problems. */
   draft: Pick<
     Journey,
-    "id" | "name" | "draft_definition" | "goal" | "exit_conditions" | "priority" | "ends_at"
+    "id" | "name" | "draft_definition" | "goal" | "exit_conditions" | "priority" | "quiet_hours" | "ends_at"
   >;
   /** Rows of `id`. */
   players: Fragment;
@@ -90,8 +90,8 @@ export async function simulate(
 
 /** The draft as an active journey that everybody enters once. */
 async function saved(context: Context, draft: Simulation["draft"]): Promise<Journey> {
-  const { id, name, draft_definition, goal, exit_conditions, priority, ends_at } = draft;
-  const parts = { id, name, draft_definition, goal, exit_conditions, priority, ends_at };
+  const { id, name, draft_definition, goal, exit_conditions, priority, quiet_hours, ends_at } = draft;
+  const parts = { id, name, draft_definition, goal, exit_conditions, priority, quiet_hours, ends_at };
   await insert(context, journeys, {
     ...parts,
     reentry: { mode: "never" },

@@ -78,10 +78,17 @@ function spellings(name: string): string[] {
   return [...new Set([name, small, capital, name.toUpperCase()])];
 }
 
-/** Other players with one of the person's present addresses. */
-export async function sharersOf(context: Context, { id, ownHashes }: Person): Promise<string[]> {
-  const owners = await ownersOf(context, id, ownHashes);
-  return [...new Set([...owners.values()].flat())].sort();
+/** Other players with one of the person's present addresses, deleted ones too: their data is still stored. */
+export async function sharersOf({ sql, property }: Context, { id, ownHashes }: Person): Promise<string[]> {
+  const hashes = byteaLiteral([...new Set(ownHashes)]);
+  const other = sql`o.property_id = ${property.id} and o.status <> 'erased'`;
+  const rows = await sql<{ id: string }[]>`
+    select coalesce(o.merged_into, o.id) as id from players o
+    where ${other} and o.email_hash = any(${hashes}::bytea[])
+    union
+    select coalesce(o.merged_into, o.id) from players o
+    where ${other} and o.phone_hash = any(${hashes}::bytea[])`;
+  return rows.flatMap((row) => (row.id === id ? [] : [row.id])).sort();
 }
 
 interface Known {

@@ -12,7 +12,7 @@ interface Evidence {
   send: Row;
   consent: Row | null;
   campaign: { id: string; name: string; subject: string | null; approved: Row | null } | null;
-  acts: Row[];
+  acts: (Row & { actor: { type: string; id: string | null } })[];
 }
 
 /** The evidence of one message: its record, the consent in force, the approval, and who did what. */
@@ -22,7 +22,7 @@ export async function messagePage(desk: Desk): Promise<Response> {
   const { send, consent, campaign, acts } = await desk.run<Evidence>("send_evidence", { sendId });
   const lines = acts.map(
     (act) =>
-      html`<tr><th scope="row">${timeOf(String(act.at), timezone)}</th><td>${act.action}</td><td>${labelOf(String(act.actor_type))} <span class="soft">${act.client ?? ""}</span></td><td>${shown(act.actor_id, timezone)}</td><td><code>${String(act.record_hash).slice(0, 16)}</code></td></tr>`,
+      html`<tr><th scope="row">${timeOf(String(act.at), timezone)}</th><td>${act.action}</td><td>${labelOf(act.actor.type)} <span class="soft">${act.client ?? ""}</span></td><td>${shown(act.actor.id, timezone)}</td><td><code>${String(act.record_hash).slice(0, 16)}</code></td></tr>`,
   );
   const consented = consent
     ? html`<p>${say().compliance.newestEntryBeforeMessage} <a href="${PART}/${consent.player_id}/consents/${consent.id}">${say().compliance.itsReceipt}</a></p>${fieldsOf(consent, timezone)}`

@@ -51,7 +51,7 @@ function enteredBy(config: Record<string, unknown>): string {
 
 function delayWords(config: Record<string, unknown>): string {
   if (config.by === "duration") return durationWords(config.duration);
-  if (config.by === "local_time") return say().journeys.untilOwnClock(String(config.time));
+  if (config.by === "until_local_time") return say().journeys.untilOwnClock(String(config.time));
   return say().journeys.untilDate(config.field ? labelOf(String(config.field)) : say().journeys.theirDate);
 }
 

@@ -17,7 +17,7 @@ export async function nodePage(desk: Desk): Promise<Response> {
   const [journey, { rows, next }] = await Promise.all([
     desk.run("get_journey", { id }),
     desk.list("journey_enrollments", {
-      filters: { "journey_id.eq": id, "node.eq": node, "status.eq": "active" },
+      filters: { "journey_id.eq": id, "current_node_id.eq": node, "status.eq": "active" },
       order: "arrived_at.asc,id.asc",
       limit: 50,
       cursor: c.req.query("cursor") ?? "",

@@ -1,5 +1,5 @@
 import { html } from "hono/html";
-import { ON_PUBLISH } from "#tools/journeys/publishing/people-inside.ts";
+import { ON_PUBLISH } from "#tools/journeys/journey/columns.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
 import { checkSeen, formOf, type Option, select, tick, versionField } from "#transports/console/fields.ts";
 import { redirect } from "#transports/console/signed-out.ts";
@@ -47,7 +47,7 @@ export async function publishJourney(desk: Desk): Promise<Response> {
 }
 
 function publishForm(desk: Desk, journey: Row): Html {
-  const filled = { values: {} };
+  const filled = { values: { onPublish: String(journey.on_publish) } };
   const options = ON_PUBLISH.map((name): Option => [name, say().journeys.inside[name]]);
   const inside =
     journey.current_version === null

@@ -41,8 +41,8 @@ const SOURCES: readonly { table: string; at: string; icon: string; text(row: Row
     table: "journey_enrollments",
     at: "created_at",
     icon: "/console/journeys",
-    text: ({ journey_id, status, node, exit_reason }) =>
-      html`${say().players.entered} <a href="/console/journeys/${journey_id}">${say().players.aJourney}</a> ${chip(String(status))}${status === "active" ? say().players.nowAt(String(node)) : exit_reason ? `, ${labelOf(String(exit_reason))}` : ""}`,
+    text: ({ journey_id, status, current_node_id, exit_reason }) =>
+      html`${say().players.entered} <a href="/console/journeys/${journey_id}">${say().players.aJourney}</a> ${chip(String(status))}${status === "active" ? say().players.nowAt(String(current_node_id)) : exit_reason ? `, ${labelOf(String(exit_reason))}` : ""}`,
   },
   {
     table: "game_plays",

@@ -78,8 +78,9 @@ const ASKED: Readonly<Record<string, string>> = {
   delete_player: "remove a guest, hide a player",
   restore_player:
     "undo a deletion, deleted by mistake, recover a removed or deleted guest, bring back a player",
-  merge_players:
-    "duplicates, same person twice, two records, combine, join, double entries, one guest with two accounts",
+  find_duplicate_players:
+    "duplicates, double entries, same email, same phone, who is in the list twice, shared address, one guest with two accounts",
+  merge_players: "same person twice, two records, combine duplicates, join, one guest with two accounts",
   set_player_status:
     "the host holds a guest back, VIP hold, membership ended, a guest has died, guest died, ban someone, banned, bar a guest, died, death, deceased, passed away, unban, remove a mistaken ban, lift a ban",
   create_player_event: "record a visit, a stay, a deposit, a spend, activity, trip, something a guest did",
@@ -190,6 +191,8 @@ const ASKED: Readonly<Record<string, string>> = {
   simulate_journey: "try a journey, test without sending, what would happen, rehearsal",
   preview_journey_message: "the text of an automation as a player gets it, look at a mail of a flow",
   validate_journey: "is the journey correct, errors of a flow",
+  forecast_sending:
+    "what goes out this week, goes out today, tomorrow, next days, upcoming messages, calendar of campaigns, planned, scheduled for, what is coming up, forecast",
   journey_report:
     "how is a journey doing, how is the welcome journey doing, results of a journey, how far are people, stuck, drop off, a journey loses people, lose people, conversion of an automation",
   explain_enrollment: "where is a player in a journey, which step, why is somebody stuck, why not further",
@@ -261,6 +264,7 @@ const ASKED: Readonly<Record<string, string>> = {
   redeliver_webhook: "send one callback again, retry a delivery",
   replay_webhooks:
     "resend the webhooks of the last hour, send missed events again, catch up after an outage, hasten waiting callbacks",
+  rotate_push_keys: "new VAPID key, change the keys of web push, leaked push key",
   rotate_webhook_secret: "new secret, change the signing key of an endpoint, leaked secret",
   test_webhook: "try the callback, ping my endpoint, does the webhook work",
   // Privacy and proof

@@ -23,7 +23,7 @@ if (!("serviceWorker" in navigator && "PushManager" in window)) {
   if (on !== undefined && known) {
     // Another player may have subscribed this browser.
     const { ok } = await post(known, false);
-    say(ok ? "on" : "off");
+    say(ok && (await renewed(known).catch(() => false)) ? "on" : "off");
   } else {
     say("off");
   }
@@ -43,11 +43,23 @@ async function turnOn() {
   say(ok ? "on" : "failed");
 }
 
-/** The subscription that this browser has with the property's key. */
+/** The subscription that this browser has. */
 async function current() {
   const registration = await navigator.serviceWorker.getRegistration(scope);
-  const subscription = await registration?.pushManager.getSubscription();
-  return subscription && isFor(subscription, bytesOf(key)) ? subscription : null;
+  return registration?.pushManager.getSubscription();
+}
+
+/** Subscribes anew where the property has another key by now. */
+async function renewed(known) {
+  const applicationServerKey = bytesOf(key);
+  if (isFor(known, applicationServerKey)) return true;
+  const { pushManager } = await navigator.serviceWorker.getRegistration(scope);
+  await known.unsubscribe();
+  const { ok } = await post(
+    await pushManager.subscribe({ userVisibleOnly: true, applicationServerKey }),
+    false,
+  );
+  return ok;
 }
 
 function post(subscription, agreed) {
@@ -56,7 +68,7 @@ function post(subscription, agreed) {
     method: "POST",
     headers: { "content-type": "application/json" },
     // Browsers that translate a page give the document another language.
-    body: JSON.stringify({ endpoint, ...keys, agreed, language }),
+    body: JSON.stringify({ endpoint, ...keys, publicKey: textOf(subscription.options), agreed, language }),
   });
 }
 
@@ -74,6 +86,11 @@ function active({ installing, waiting, active: running }) {
 function isFor({ options }, wanted) {
   const own = new Uint8Array(options.applicationServerKey ?? []);
   return own.length === wanted.length && own.every((byte, index) => byte === wanted[index]);
+}
+
+function textOf({ applicationServerKey }) {
+  const letters = String.fromCharCode(...new Uint8Array(applicationServerKey));
+  return btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
 function bytesOf(text) {

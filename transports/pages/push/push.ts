@@ -31,9 +31,9 @@ async function subscribe({ service }: Mounting, visit: PageVisit): Promise<Respo
   const { c, run } = visit;
   try {
     const body = readJson(c.req.header("content-type") ?? null, await readBody(c.req.raw, MOST_BYTES));
-    const { endpoint, p256dh, auth, agreed, ...shown } = asObject(body) as Record<string, unknown>;
+    const { endpoint, p256dh, auth, publicKey, agreed, ...shown } = asObject(body) as Record<string, unknown>;
     const { language } = { ...languageOf(visit), ...shown };
-    await run("subscribe_push", { endpoint, p256dh, auth, language, agreed: agreed === true });
+    await run("subscribe_push", { endpoint, p256dh, auth, publicKey, language, agreed: agreed === true });
     return answer(200, { ok: true });
   } catch (error) {
     const { code, status } = loggedFault(service.log, error, {

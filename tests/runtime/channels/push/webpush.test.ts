@@ -12,6 +12,11 @@ afterAll(() => push?.close());
 
 const pair = createECDH("prime256v1");
 const pushKeys = { publicKey: pair.generateKeys("base64url"), privateKey: pair.getPrivateKey("base64url") };
+const retired = createECDH("prime256v1");
+const other = {
+  publicKey: retired.generateKeys("base64url"),
+  privateKey: retired.getPrivateKey("base64url"),
+};
 const subject = "mailto:push@casino.com";
 const signal = new AbortController().signal;
 
@@ -23,11 +28,18 @@ const messageTo = (id: string, ...browsers: Browser[]) => ({
   url: "https://casino.example/seats",
   topic: "01920000000070008000000000000001",
   ttl: 3_600,
-  devices: browsers.map(({ subscription }, index) => ({ id: `${id}-${index}`, ...subscription })),
+  devices: browsers.map(({ subscription }, index) => ({
+    id: `${id}-${index}`,
+    ...subscription,
+    key: pushKeys.publicKey,
+  })),
 });
 
 async function send(...messages: ReturnType<typeof messageTo>[]) {
-  const opened = provider.open(provider.settings.parse({ subject }), { allowPrivate: true, pushKeys });
+  const opened = provider.open(provider.settings.parse({ subject }), {
+    allowPrivate: true,
+    pushKeys: [other, pushKeys],
+  });
   try {
     return await opened.send(messages, { signal, store: async () => {} });
   } finally {
@@ -165,8 +177,18 @@ test("keys that cannot encrypt, no browser, and a place where nobody listens", a
   expect((await send(gone))[0]).toMatchObject({ status: "retry", code: "not_connected" });
 });
 
+test("each browser gets the key that it subscribed with, and one of an unknown key is tried again", async () => {
+  const older = push.browser();
+  const message = messageTo("a", older);
+  const [device] = message.devices;
+  const to = (key: string) => send({ ...message, devices: [{ ...device!, key }] });
+  expect((await to(other.publicKey))[0]).toMatchObject({ status: "sent" });
+  expect(older.pushed[0]!.key).toBe(other.publicKey);
+  expect((await to("unknown"))[0]).toMatchObject({ status: "retry", code: "other_key" });
+});
+
 test("no address of the inner network is called", async () => {
-  const opened = provider.open({ subject }, { allowPrivate: false, pushKeys });
+  const opened = provider.open({ subject }, { allowPrivate: false, pushKeys: [pushKeys] });
   const message = messageTo("a", push.browser());
   const devices = message.devices.map((device) => ({
     ...device,

@@ -219,7 +219,11 @@ export const REQUESTS: readonly (readonly [request: string, ...tools: string[]])
     "list_code_pools",
   ],
   ["approve the campaign that waits for me", "approve_proposal", "list_proposals", "preview_proposal"],
-  ["two guests have the same email", "merge_players", "list_players"],
+  ["two guests have the same email", "find_duplicate_players", "merge_players"],
+  ["what goes out this week", "forecast_sending"],
+  ["which messages are planned for tomorrow", "forecast_sending"],
+  ["find duplicate players", "find_duplicate_players"],
+  ["which players are in the list twice", "find_duplicate_players"],
   [
     "is it legal to text people in Florida at 9 pm",
     "compliance_check",

@@ -112,7 +112,7 @@ export const journeys = {
   threePlayersStepByStep: "Three players, step by step",
   inside: {
     finish_old: "They finish the version that they entered",
-    move_matching: "They move to the same node of the new one, or leave",
+    move_matching_nodes: "They move to the same node of the new one, or leave",
     exit_old: "They leave the journey",
   },
   recipes: {

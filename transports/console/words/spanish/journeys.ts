@@ -114,7 +114,7 @@ export const journeys: Words["journeys"] = {
   threePlayersStepByStep: "Tres jugadores, paso a paso",
   inside: {
     finish_old: "Terminan la versión en la que entraron",
-    move_matching: "Pasan al mismo nodo de la nueva, o salen",
+    move_matching_nodes: "Pasan al mismo nodo de la nueva, o salen",
     exit_old: "Salen del recorrido",
   },
   recipes: {

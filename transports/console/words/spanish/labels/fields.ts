@@ -1,8 +1,7 @@
 /** Labels of the fields and tables that people meet most. A record shows the field's own name beside its label. */
 export const fields = {
   action: "acción",
-  actor_id: "actor",
-  actor_type: "tipo de actor",
+  actor: "actor",
   adt: "ADT",
   ab_test: "prueba A/B",
   audience: "audiencia",
@@ -60,7 +59,7 @@ export const fields = {
   member_count: "miembros",
   message_providers: "proveedores de mensajes",
   name: "nombre",
-  node: "nodo",
+  current_node_id: "nodo",
   occurred_at: "ocurrió",
   phone: "teléfono",
   phone_type: "tipo de teléfono",

@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { startService, type TestService } from "../../support/service.ts";
+import { type JourneyClock, journeyClock } from "./clock.ts";
+
+const DAY = 86_400_000;
+
+let service: TestService;
+let clock: JourneyClock;
+beforeAll(async () => {
+  service = await startService({ role: "web" });
+});
+afterAll(() => service?.stop());
+beforeEach(async () => {
+  clock = await journeyClock(service, { timezone: "UTC" });
+});
+
+const forecast = (days?: number) =>
+  clock.scenario.call("forecast_sending", { propertyId: clock.scenario.id, ...(days && { days }) });
+const inDays = (days: number) => new Date(Date.now() + days * DAY).toISOString();
+
+test("a scheduled campaign is named with its audience; a draft and one behind the span are not", async () => {
+  const { scenario } = clock;
+  for (const name of ["ana", "ben"]) await scenario.player({ email: `${name}@example.com` });
+  const schedule = async (name: string, at: string) => {
+    const id = await scenario.campaign({ name });
+    await scenario.call("schedule_campaign", { campaign_id: id, segment_id: null, scheduled_at: at });
+    return id;
+  };
+  const soon = await schedule("Soon", inDays(3));
+  await schedule("Late", inDays(20));
+  await scenario.campaign({ name: "Draft" });
+  const { campaigns, messages, journeys, warnings } = await forecast();
+  expect(campaigns).toEqual([
+    expect.objectContaining({ id: soon, name: "Soon", status: "scheduled", audience: 2, allowed: 2 }),
+  ]);
+  expect(Date.parse(campaigns[0]!.at!)).toBeGreaterThan(Date.now());
+  expect({ messages, journeys, warnings }).toEqual({ messages: [], journeys: [], warnings: [] });
+  expect((await forecast(31)).campaigns.map((one: { name: string }) => one.name)).toEqual(["Soon", "Late"]);
+});
+
+test("planned messages that wait are counted by day, and a pause of all sending is a warning", async () => {
+  const { scenario } = clock;
+  const campaign = await scenario.planned(3);
+  const today = new Date().toISOString().slice(0, 10);
+  expect((await forecast()).messages).toEqual([
+    expect.objectContaining({ day: today, campaign_id: campaign, status: "sending", messages: 3 }),
+  ]);
+  await scenario.call("pause_all_sending", { propertyId: scenario.id, reason: "storm" });
+  const { campaigns, warnings } = await forecast();
+  expect(campaigns).toMatchObject([{ id: campaign, status: "paused", at: null, audience: 3 }]);
+  expect(warnings).toEqual([expect.stringContaining("storm")]);
+});
+
+test("an active journey shows when players enter, how many fit, and who moves on", async () => {
+  const { scenario } = clock;
+  const birthday = inDays(2).slice(5, 10);
+  const ana = await scenario.player({ email: "ana@example.com", birth_date: `1980-${birthday}` });
+  await scenario.player({ email: "ben@example.com", birth_date: "1980-02-29" });
+  const day = {
+    id: "day",
+    type: "trigger",
+    config: { on: "date_field", field: "birth_date", time: "09:00" },
+  };
+  const call = { id: "call", type: "trigger", config: { on: "api" } };
+  const rest = {
+    id: "rest",
+    type: "delay",
+    config: { by: "duration", duration: { amount: 3, unit: "days" } },
+  };
+  const hello = {
+    id: "hello",
+    type: "message",
+    config: { channel: "email", subject: "Hi", body_html: "<p>Hi</p>" },
+  };
+  const edges = [
+    { from: "day", to: "rest" },
+    { from: "call", to: "rest" },
+    { from: "rest", to: "hello" },
+    { from: "hello", to: "end" },
+  ];
+  const nodes = [day, call, rest, hello, { id: "end", type: "exit", config: {} }];
+  const journey = await clock.published({ nodes, edges });
+  await clock.enroll(journey, [ana]);
+  await clock.pass(1, journey);
+  const { journeys } = await forecast(5);
+  expect(journeys).toMatchObject([
+    { id: journey, messages: ["hello (email)"], any_time: ["api"], waking: 1 },
+  ]);
+  const { entries } = journeys[0]!;
+  expect(entries.length).toBeGreaterThanOrEqual(5);
+  expect(
+    entries.flatMap((one: { at: string; players: number }) =>
+      one.players === 1 ? [one.at.slice(5, 16)] : [],
+    ),
+  ).toEqual([`${birthday}T09:00`]);
+  expect((await forecast(1)).journeys[0]!.waking).toBe(0);
+});
