@@ -302,6 +302,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "simulated.ts",
     "unplaced.ts",
     "voice-calls.table.ts",
+    "watch.ts",
   ],
   "tools/voice": [
     "agent.ts",
