@@ -54,6 +54,8 @@ create table provider_notices (
   provider_id uuid not null,
   event_id text not null,
   received_at timestamptz not null default now(),
+  -- Whether a request to stop has barred the address: a notice that only waits on the queue has not.
+  in_force boolean not null default true,
   primary key (property_id, provider_id, event_id),
   foreign key (property_id, provider_id) references message_providers
 );

@@ -66,6 +66,9 @@ create index campaign_sends_campaign on campaign_sends (property_id, campaign_id
 create index campaign_sends_open on campaign_sends (property_id, campaign_id, id) where is_open;
 create index campaign_sends_player on campaign_sends (property_id, player_id);
 create index campaign_sends_created on campaign_sends (property_id, created_at, id);
+-- Of 1,000,000 sends a page of one journey read them all.
+create index campaign_sends_journey on campaign_sends (property_id, journey_id, created_at, id)
+  where journey_id is not null;
 -- The sends of an address, whichever player had it then: vendors report by it, and rules count by it.
 create index campaign_sends_address on campaign_sends (property_id, address_hash);
 -- Sends of erased persons whose address another player has now: they are removed when that player is erased too.

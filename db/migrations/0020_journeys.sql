@@ -73,11 +73,22 @@ create table journey_nodes (
   -- Of a wait or a message: when all who stand there were last judged, and how long that took.
   looked_at timestamptz,
   look_ms int not null default 0,
-  -- Of a rate limit: the last time that it gave to a person.
-  last_slot timestamptz,
   primary key (property_id, journey_id, version, node),
   foreign key (property_id, journey_id) references journeys,
   foreign key (property_id, campaign_id) references campaigns
+);
+
+-- A rate limit, one for all versions of a journey: at most these people in these seconds, by the last version that has it.
+create table journey_limits (
+  property_id uuid not null,
+  journey_id uuid not null,
+  node text not null,
+  most int not null,
+  seconds int not null,
+  -- The people who have passed within a day, condensed, and the pass from which the even pace counts on.
+  book jsonb not null default '{"pacedAt": null, "passes": []}',
+  primary key (property_id, journey_id, node),
+  foreign key (property_id, journey_id) references journeys
 );
 
 -- The ways into active journeys and the waits in them that other records open, such as an event or a player's date.
@@ -120,12 +131,13 @@ create table journey_enrollments (
   node text not null,
   -- How often the person has come to this node.
   visit int not null default 1,
-  -- ready: the node has not acted yet. waiting: until wake_at. sending: until the send has an outcome.
-  phase text not null default 'ready' check (phase in ('ready', 'waiting', 'sending')),
+  -- ready: the node has not acted yet. waiting: until wake_at. in_line: until the rate limit lets the person through.
+  -- sending: until the send has an outcome.
+  phase text not null default 'ready' check (phase in ('ready', 'waiting', 'in_line', 'sending')),
   send_id uuid,
   entered_at timestamptz not null default now(),
   arrived_at timestamptz not null default now(),
-  -- Null where no time moves the person on: a message is under way, or the journey has ended.
+  -- Null where no time moves the person on: in a line, with a message under way, or behind the journey's end.
   wake_at timestamptz default now(),
   ended_at timestamptz,
   exit_reason text,
@@ -140,7 +152,7 @@ create table journey_enrollments (
   foreign key (property_id, journey_id) references journeys,
   foreign key (property_id, player_id) references players,
   -- Nobody waits without an end.
-  check (status <> 'active' or phase = 'sending' or wake_at is not null)
+  check (status <> 'active' or phase in ('in_line', 'sending') or wake_at is not null)
 ) with (fillfactor = 70);
 -- A person is in a journey once at a time, and each entry has its number once.
 create unique index journey_enrollments_live on journey_enrollments (property_id, journey_id, player_id, entry_key)
@@ -148,6 +160,8 @@ create unique index journey_enrollments_live on journey_enrollments (property_id
 create unique index journey_enrollments_entry on journey_enrollments (property_id, journey_id, player_id, entry_key, entry);
 create index journey_enrollments_due on journey_enrollments (property_id, journey_id, version, node, phase, wake_at, player_id)
   where status = 'active';
+create index journey_enrollments_line on journey_enrollments (property_id, journey_id, node, arrived_at, player_id, id)
+  where status = 'active' and phase = 'in_line';
 create index journey_enrollments_player on journey_enrollments (property_id, player_id);
 create index journey_enrollments_created on journey_enrollments (property_id, created_at, id);
 
@@ -167,8 +181,8 @@ create table journey_counts (
   foreign key (property_id, journey_id) references journeys
 );
 
-call isolate_tenants('journeys', 'journey_versions', 'journey_nodes', 'journey_triggers', 'journey_enrollments',
-  'journey_counts');
+call isolate_tenants('journeys', 'journey_versions', 'journey_nodes', 'journey_limits', 'journey_triggers',
+  'journey_enrollments', 'journey_counts');
 revoke update, delete on journey_versions from app_property;
 
 -- A message node of a version is a campaign without an end.

@@ -46,6 +46,8 @@ create table voice_calls (
   started_at timestamptz,
   -- When the way to stop the calls was said.
   disclosed_at timestamptz,
+  -- When its vendor took our request to end it, because the person was barred in mid-call.
+  stopped_at timestamptz,
   ended_at timestamptz,
   seconds int check (seconds >= 0),
   cost double precision check (cost >= 0),

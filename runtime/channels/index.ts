@@ -104,6 +104,8 @@ export interface BoundCallbacks {
   confirm(url: string): Promise<void>;
   /** Null where the provider makes no calls. */
   read: ((call: PlacedCall) => Promise<CallReading>) | null;
+  /** Null where the provider makes no calls. */
+  end: ((call: Pick<PlacedCall, "sendId" | "callId">) => Promise<boolean>) | null;
   /** Null where calls need no WebSocket. */
   verifyRelay: ((handshake: RelayHandshake) => boolean) | null;
   answer: { contentType: string; body: string } | undefined;
@@ -119,6 +121,7 @@ export function callbacksOf(channel: SendingChannel, name: string, settings: unk
     parse: (request) => callbacks.parse(parsed, request),
     confirm: async (url) => callbacks.confirm?.(parsed, url),
     read: callbacks.read ? (call) => callbacks.read!(parsed, call) : null,
+    end: callbacks.end ? (call) => callbacks.end!(parsed, call) : null,
     verifyRelay: callbacks.verifyRelay ? (handshake) => callbacks.verifyRelay!(parsed, handshake) : null,
     answer: callbacks.answer,
   };

@@ -36,10 +36,19 @@ export function scopeOf({ actor }: Call, property: Property | null): string {
 }
 
 /** The transaction of a whole call: after its table's lock, and shared with such calls where the operation allows it. */
-export function transactCall<T>(call: Run, work: Work<T>): Promise<T> {
+export function transactCall<T>(
+  call: Run,
+  work: Work<T>,
+  { deadline, isAgain }: { deadline: number; isAgain: boolean },
+): Promise<T> {
   const { table, verb } = call.operation.crud ?? {};
   const lock = verb === "create" || verb === "update" ? table?.lock?.(call.property!.id) : undefined;
-  return transact(call, work, { ...(lock && { before: [lock] }), group: doesNoMore(call) && groupOf(call) });
+  return transact(call, work, {
+    ...(lock && { before: [lock] }),
+    // A call that has failed beside others runs alone.
+    group: !isAgain && doesNoMore(call) && groupOf(call),
+    deadline,
+  });
 }
 
 function groupOf({ operation: { crud, sharing }, inputs }: Run) {
@@ -56,7 +65,7 @@ export function doesNoMore({ operation, call, many, choose, inputs, dry }: Run):
 export function transact<T>(
   { service, operation, call, property }: Omit<Run, "inputs">,
   work: Work<T>,
-  opening: Pick<TransactionOptions, "before" | "group"> = {},
+  opening: Pick<TransactionOptions, "before" | "group" | "deadline"> = {},
 ): Promise<T> {
   const tenant = operation.realm === "property";
   const { deadline, discarded } = operation;

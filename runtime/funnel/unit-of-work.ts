@@ -1,4 +1,5 @@
 import { isSqlState } from "#db/connection/error-code.ts";
+import { REQUEST_DEADLINE } from "#db/connection/transaction.ts";
 import type { Work } from "#db/database.ts";
 import type { Page } from "#db/query/reader.ts";
 import { thrownAt, toFault } from "#runtime/faults.ts";
@@ -38,19 +39,21 @@ export async function run(given: Run): Promise<Outcome> {
   let effects = noEffects();
   // A rolled-back call leaves no answer for later.
   const keyed = isDry(call) ? null : keyedCall(call);
-  // A transaction that failed for another call runs it again.
-  const attempt = (isAgain: boolean) => {
+  const { deadline = REQUEST_DEADLINE } = call.operation;
+  const startedAt = performance.now();
+  // A transaction that failed for another call runs it again, for as long as the call may take.
+  const attempt = (isAgain: boolean, left: number): Promise<Outcome> => {
     const work: Work<Outcome> = inActivity((sql, last) => {
       effects = noEffects();
       return answer({ ...call, effects, keyed, sql, last, isAgain });
     });
-    return transactCall(call, work);
+    return transactCall(call, work, { deadline: left, isAgain }).catch((error: unknown) => {
+      const rest = startedAt + deadline - performance.now();
+      if (rest > 0 && failedForAnother(error, effects)) return attempt(true, rest);
+      throw error;
+    });
   };
-  const first = attempt(false).catch((error: unknown) => {
-    if (error instanceof Stale || effects.isStale(error) || isDeadlock(error)) return attempt(true);
-    throw error;
-  });
-  const outcome = await first.catch((error: unknown) => {
+  const outcome = await attempt(false, deadline).catch((error: unknown) => {
     if (error instanceof Undone) return error.outcome;
     if (keyed) return recordRefusal(call, keyed, error);
     throw error;
@@ -60,8 +63,12 @@ export async function run(given: Run): Promise<Outcome> {
   return outcome;
 }
 
-/** PostgreSQL has ended one of several transactions that waited in a circle. Behind the others it finds what they wrote. */
-const isDeadlock = (error: unknown) => isSqlState(error, "40P01");
+/**
+ * The call has read what is no longer so, or PostgreSQL has ended it as one of several that waited in a circle. Behind the
+ * others it finds what they wrote.
+ */
+const failedForAnother = (error: unknown, { isStale }: Effects) =>
+  error instanceof Stale || isStale(error) || isSqlState(error, "40P01");
 
 /** Sends the handler's first query together with the look-up of the key; a recorded answer rolls the query back. */
 async function answer(running: Running): Promise<Outcome> {

@@ -41,7 +41,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "tools/journeys/recipes": ["recipes.ts"],
   "tools/journeys/report": ["explain.ts", "figures.ts", "recount.ts"],
   "tools/journeys/simulation": ["answer.ts", "assumptions.ts", "simulate.ts"],
-  "tools/journeys/steps": ["step.ts", "version.ts"],
+  "tools/journeys/steps": ["line.ts", "step.ts", "version.ts"],
   "tools/ledgers": ["retire.ts"],
   "tools/mailbox": ["platform-mail.ts", "store-messages.ts"],
   "tools/player-links": ["links.ts", "visitor.ts"],
@@ -305,6 +305,7 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "simulated.ts",
     "unplaced.ts",
     "voice-calls.table.ts",
+    "watch.ts",
   ],
   "tools/voice": [
     "agent.ts",

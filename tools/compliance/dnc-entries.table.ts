@@ -73,6 +73,8 @@ async function beforeWrites(
     const { input, listed } = one;
     const name = nameOf(listed, input.list);
     const before = known.get(name);
+    // A call that runs once more has the same inputs, and may find the entry gone.
+    replacedBy.delete(input);
     if (before && !before.ended) throw listedAlready(input, before);
     if (before) replacedBy.set(input, before);
     const values = { ...input, id: ids[index]!, expires_at: input.expires_at ?? null };

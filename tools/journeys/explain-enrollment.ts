@@ -8,6 +8,7 @@ import type { Definition, Node } from "./definition/definition.ts";
 import { labelsOf, targetOf } from "./definition/graph.ts";
 import enrollments from "./enrollment/journey-enrollments.table.ts";
 import { LateEvent, lateEvents, placeWords, whyWords } from "./report/explain.ts";
+import { placeInLine } from "./steps/line.ts";
 
 type Enrollment = RowOf<typeof enrollments.columns>;
 
@@ -31,7 +32,9 @@ export default tool({
     until: z
       .string()
       .nullable()
-      .describe("When the player moves on at the latest; null where no time is set"),
+      .describe(
+        "When the player moves on at the latest; in the line of a rate limit at the earliest. Null where no time is set",
+      ),
     next: z
       .array(z.object({ label: z.string(), to: z.string().nullable() }))
       .describe("Where the ways out lead; to null: the journey ends"),
@@ -49,10 +52,11 @@ export default tool({
     const definition = await definitionOf(context, enrollment);
     const node = definition.nodes.find(({ id }) => id === enrollment.current_node_id);
     const isInside = enrollment.status === "active";
+    const turn = isInside && enrollment.phase === "in_line" ? await placeInLine(context, enrollment) : null;
     return {
       enrollment,
-      why: isInside && node ? await whyWords(context, enrollment, node) : placeWords(enrollment),
-      until: isInside ? enrollment.wake_at : null,
+      why: isInside && node ? await whyWords(context, enrollment, { node, turn }) : placeWords(enrollment),
+      until: isInside ? (turn?.at ?? enrollment.wake_at) : null,
       next: isInside && node ? waysOut(definition, node) : [],
       path: enrollment.history.map(({ node_id, at }) => ({
         node: node_id,

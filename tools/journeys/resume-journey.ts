@@ -56,10 +56,7 @@ export default tool({
       }),
       reach: UNBOUNDED,
     });
-    if (shift) {
-      await shiftWaits(context, journeyId);
-      await shiftLines(context, journeyId);
-    }
+    if (shift) await shiftWaits(context, journeyId);
     const values = { status: "active", status_reason: null, paused_at: null };
     const row = await update(context, journeys, journeyId, values);
     await resumeMessages(context, journeyId);
@@ -98,21 +95,6 @@ async function shiftWaits({ sql: transaction, property }: Context, journeyId: st
     )
     update journey_enrollments d set wake_at = s.wake_at, updated_at = s.moment
     from shifted s where d.property_id = ${property.id} and d.id = s.id and d.status = 'active' and d.phase = 'waiting'`;
-}
-
-/** The lines at rate limits move with their people, or the next would be let through among them. */
-async function shiftLines({ sql: transaction, property }: Context, journeyId: string): Promise<void> {
-  await transaction`
-    with pause as materialized (
-      select now() as moment, paused_at from journeys where property_id = ${property.id} and id = ${journeyId}
-    ), shifted as materialized (
-      select n.version, n.node, n.last_slot + (p.moment - p.paused_at) as last_slot
-      from journey_nodes n, pause p
-      where n.property_id = ${property.id} and n.journey_id = ${journeyId} and n.last_slot > p.paused_at
-    )
-    update journey_nodes n set last_slot = s.last_slot
-    from shifted s
-    where n.property_id = ${property.id} and n.journey_id = ${journeyId} and n.version = s.version and n.node = s.node`;
 }
 
 async function resumeMessages(context: Context, journeyId: string): Promise<void> {

@@ -9,7 +9,7 @@ import { receiveInbound } from "#tools/sms/inbound.ts";
 import { applyNotices } from "./apply-notices.ts";
 import { takeCallNews } from "./call-news.ts";
 import type { ProviderRecord } from "./columns.ts";
-import { clean } from "./notice.ts";
+import { clean, isUrgent, putInForce } from "./notice.ts";
 import { openCredentials, type VendorChannel } from "./provider.ts";
 import receiveNotices from "./receive-notices.job.ts";
 import { suppressAddresses } from "./suppress-addresses.ts";
@@ -55,9 +55,6 @@ function bound(config: Service["config"], kind: string, id: string, found: Found
   }
 }
 
-// These notices stop messages, so they do not wait behind the property's other jobs.
-const URGENT = ["inbound", "complained", "unsubscribed", "call"];
-
 /**
  * Stores the new notices. Requests to stop take effect before the vendor gets its answer; the rest goes on the queue,
  * in the same transaction. While somebody locks the players, all notices are queued and the addresses are barred at
@@ -81,15 +78,11 @@ export async function takeIn(
   } catch (error) {
     service.log.warn({ err: error, provider: reader.id }, "a notice waits for the queue");
     await take([]).catch(async (cause: unknown) => {
-      // Not every vendor repeats an unanswered request.
+      // Not every vendor repeats an unanswered request. One that does gets its answer once the addresses are barred.
       await take([], false);
       throw new Fault("unavailable", { cause });
     });
   }
-}
-
-function isUrgent({ kind }: Notice): boolean {
-  return URGENT.includes(kind);
 }
 
 async function write(
@@ -100,8 +93,8 @@ async function write(
   const { sql, property, enqueue } = context;
   const { id, channel, kind } = reader;
   const rows = await sql<{ event_id: string }[]>`
-    insert into provider_notices (property_id, provider_id, event_id)
-    select ${property.id}, ${id}, event_id from unnest(${given.map(({ eventId }) => eventId)}::text[]) as event_id
+    insert into provider_notices (property_id, provider_id, event_id, in_force)
+    select ${property.id}, ${id}, event_id, ${bar} from unnest(${given.map(({ eventId }) => eventId)}::text[]) as event_id
     order by event_id
     on conflict do nothing returning event_id`;
   const fresh = new Set(rows.map(({ event_id }) => event_id));
@@ -110,7 +103,14 @@ async function write(
   for (let start = 0; start < later.length; start += AT_ONCE) {
     enqueue(receiveNotices, { providerId: id, notices: later.slice(start, start + AT_ONCE) });
   }
-  if (bar) await suppressAddresses(context, { id, channel, kind }, later.filter(isUrgent));
+  if (bar) {
+    const waiting = await putInForce(
+      context,
+      id,
+      given.filter((notice) => !fresh.has(notice.eventId)),
+    );
+    await suppressAddresses(context, { id, channel, kind }, [...later, ...waiting].filter(isUrgent));
+  }
   if (now.length > 0) await applyNotices(context, { id, channel, kind }, now);
   for (const notice of now) {
     if (notice.kind === "inbound") {

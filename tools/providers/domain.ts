@@ -3,10 +3,11 @@ import messageProviders from "./message-providers.table.ts";
 import receiveNotices from "./receive-notices.job.ts";
 import rehearseNotices from "./rehearse-notices.job.ts";
 import settleCalls from "./settle-calls.job.ts";
+import watchCalls from "./watch-calls.job.ts";
 
 export const providers: Domain = {
   name: "providers",
   title: "Message providers",
   tables: [messageProviders],
-  jobs: [receiveNotices, rehearseNotices, settleCalls],
+  jobs: [receiveNotices, rehearseNotices, settleCalls, watchCalls],
 };

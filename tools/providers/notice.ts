@@ -3,6 +3,7 @@ import { isUuid, storable } from "#db/text.ts";
 import { LONGEST_ID } from "#runtime/channels/index.ts";
 import type { CallLine } from "#runtime/channels/provider/call.ts";
 import type { Notice } from "#runtime/channels/provider/channel.ts";
+import type { Context } from "#runtime/operation/context.ts";
 
 const base = {
   eventId: z.string(),
@@ -68,4 +69,25 @@ export function clean(notice: Notice): Notice {
 
 function cleanLine({ by, text, keys }: CallLine): CallLine {
   return { by, text: storable(text, LONGEST_LINE), ...(keys !== undefined && { keys: storable(keys, 20) }) };
+}
+
+// These notices stop messages, so they do not wait behind the property's other jobs.
+const URGENT: readonly Notice["kind"][] = ["inbound", "complained", "unsubscribed", "call"];
+
+export const isUrgent = ({ kind }: Pick<Notice, "kind">): boolean => URGENT.includes(kind);
+
+/** Those of the stored notices that were not in force so far, marked as in force with this transaction. */
+export async function putInForce(
+  { sql, property }: Context,
+  providerId: string,
+  notices: readonly Notice[],
+): Promise<Notice[]> {
+  if (notices.length === 0) return [];
+  const rows = await sql<{ event_id: string }[]>`
+    update provider_notices set in_force = true
+    where property_id = ${property.id} and provider_id = ${providerId}
+      and event_id = any(${notices.map(({ eventId }) => eventId).toSorted()}::text[]) and not in_force
+    returning event_id`;
+  const waiting = new Set(rows.map(({ event_id }) => event_id));
+  return notices.filter(({ eventId }) => waiting.has(eventId));
 }

@@ -6,7 +6,7 @@ import { receiveInbound } from "#tools/sms/inbound.ts";
 import { applyNotices } from "./apply-notices.ts";
 import { takeCallNews } from "./call-news.ts";
 import type { ProviderRecord } from "./columns.ts";
-import { QueuedNotice } from "./notice.ts";
+import { isUrgent, putInForce, QueuedNotice } from "./notice.ts";
 import { openCredentials } from "./provider.ts";
 
 type NoticeProvider = Pick<ProviderRecord, "id" | "channel" | "kind" | "credentials">;
@@ -25,9 +25,12 @@ export default job({
     await job.transact((context) => applyNotices(context, provider, notices));
     // Each text has its own transaction, so that no text waits for another.
     const source = { provider: provider.kind, providerId };
-    for (const notice of notices) {
-      if (notice.kind === "inbound") await job.transact((context) => receiveInbound(context, notice, source));
-      if (notice.kind === "call") await job.transact((context) => takeCallNews(context, provider, notice));
+    for (const notice of notices.filter(isUrgent)) {
+      await job.transact(async (context) => {
+        if (notice.kind === "inbound") await receiveInbound(context, notice, source);
+        if (notice.kind === "call") await takeCallNews(context, provider, notice);
+        await putInForce(context, providerId, [notice]);
+      });
     }
   },
 });

@@ -1,18 +1,13 @@
-import { callbacksOf } from "#runtime/channels/index.ts";
 import type { CallReading } from "#runtime/channels/provider/channel.ts";
-import type { Context } from "#runtime/operation/context.ts";
 import { type JobContext, job } from "#runtime/operation/job.ts";
 import { SETTLE_CALLS } from "#tools/voice-calls/call.ts";
 import { noteSilence, type SilentCall, settleNext, silentCalls } from "#tools/voice-calls/silent.ts";
 import { takeCallNews } from "./call-news.ts";
-import type { ProviderRecord } from "./columns.ts";
+import { type CallProvider, callbacksOfCalls, callProviderOf } from "./call-provider.ts";
 import { clean } from "./notice.ts";
-import { openCredentials } from "./provider.ts";
 
 /** Questions to vendors at the same time. */
 const AT_ONCE = 5;
-
-type CallProvider = Pick<ProviderRecord, "id" | "channel" | "kind" | "credentials">;
 
 /** Asks vendors for the calls that they have not reported. One without an end is asked for again, or becomes unknown. */
 export default job({
@@ -27,7 +22,7 @@ export default job({
 });
 
 async function settle(job: JobContext, call: SilentCall): Promise<void> {
-  const provider = await job.transact((context) => providerOf(context, call));
+  const provider = await job.transact((context) => callProviderOf(context, call));
   const answer = await ask(job, provider, call);
   await job.transact(async (context) => {
     if (answer === "no_id" || answer.state !== "told") {
@@ -39,17 +34,6 @@ async function settle(job: JobContext, call: SilentCall): Promise<void> {
   });
 }
 
-/** Finds deleted providers too: their calls were made. */
-async function providerOf(
-  { sql, property }: Context,
-  { provider_id }: SilentCall,
-): Promise<CallProvider | undefined> {
-  const [provider] = await sql<CallProvider[]>`
-    select id, channel, kind, credentials from message_providers
-    where property_id = ${property.id} and id = ${provider_id}::uuid`;
-  return provider;
-}
-
 async function ask(
   job: JobContext,
   provider: CallProvider | undefined,
@@ -57,8 +41,7 @@ async function ask(
 ): Promise<CallReading | "no_id"> {
   if (!provider || call_id === null) return "no_id";
   try {
-    const settings = openCredentials(job.config, job.propertyId!, provider);
-    const read = callbacksOf(provider.channel, provider.kind, settings)?.read;
+    const read = callbacksOfCalls(job, provider)?.read;
     if (!read) return "no_id";
     return await read({ callId: call_id, sendId: send_id, at: Date.now() });
   } catch (error) {

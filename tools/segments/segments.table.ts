@@ -4,7 +4,8 @@ import { Fault, invalid } from "#runtime/faults.ts";
 import { afterChange, readable, timestamp, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, type NextOf, type RowOf, table, type Values } from "#runtime/operation/table.ts";
-import { lockUses, refuseUsed, refuseUsedInJourney } from "#tools/uses/refuse-used.ts";
+import { type UntilRefused, untilRefused } from "#runtime/together.ts";
+import { lockChanges, lockUses, refuseUsed, refuseUsedInJourney } from "#tools/uses/refuse-used.ts";
 import refreshSegment, { forgetMembers } from "./refresh-segment.job.ts";
 import { Condition, Group } from "./rules/compile.ts";
 import { audienceOf } from "./rules/references.ts";
@@ -69,23 +70,36 @@ export default table({
   shapesMessages: ["update", "delete"],
   columns,
   beforeWrite,
+  beforeWrites,
   afterWrite,
 });
 
-async function beforeWrite(context: Context, change: Change<typeof columns>): Promise<Values> {
+type Changes = Change<typeof columns>;
+type Writing = Exclude<Changes, { verb: "delete" }>;
+
+async function beforeWrite(context: Context, { verb, current }: Changes): Promise<Values> {
+  if (verb === "delete") await refuseUsed(context, { noun: "segment", id: current.id });
+  return {};
+}
+
+/** One lock for all changes: calls that took a stronger one later would wait for one another in a circle. */
+async function beforeWrites(context: Context, changes: Changes[]): Promise<UntilRefused<Values>> {
+  const writings = changes as Writing[];
+  await (writings.some(movesType) ? lockChanges(context) : lockUses(context));
+  return untilRefused(writings, (change) => valuesOf(context, change));
+}
+
+/** Nobody enters a list by rules, and a journey puts nobody on a list that rules make. */
+const movesType = (change: Writing): boolean =>
+  change.current !== null && afterChange(columns, change).type !== change.current.type;
+
+async function valuesOf(context: Context, change: Writing): Promise<Values> {
   const { verb, input, current } = change;
-  if (verb === "delete") {
-    await refuseUsed(context, { noun: "segment", id: current.id });
-    return {};
-  }
   const next = afterChange(columns, change);
-  // Nobody enters a list by rules, and a journey puts nobody on a list that rules make.
-  if (current && next.type !== current.type)
-    await refuseUsedInJourney(context, { noun: "segment", id: current.id });
+  if (current && movesType(change)) await refuseUsedInJourney(context, { noun: "segment", id: current.id });
   if (next.type === "static" && next.conditions.length + next.groups.length > 0) {
     throw invalid("conditions", "belong to dynamic segments; a static one has members");
   }
-  await lockUses(context);
   const values = isCounted(current, next) ? input : { ...input, state: "computing" };
   return verb === "update" ? { ...values, version: current.version + 1 } : values;
 }

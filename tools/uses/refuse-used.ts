@@ -31,6 +31,14 @@ export async function lockUses({ sql: transaction, property }: Tenant): Promise<
   await transaction`select pg_advisory_xact_lock_shared(${usesOfProperty(property.id)})`;
 }
 
+/**
+ * The lock of `refuseUsed`. A call that changes some records and names others takes this one alone: two that held the
+ * shared one would wait for each other.
+ */
+export async function lockChanges({ sql: transaction, property }: Tenant): Promise<void> {
+  await transaction`select pg_advisory_xact_lock(${usesOfProperty(property.id)})`;
+}
+
 const usesOfProperty = (propertyId: string) => sql`hashtextextended(${`uses ${propertyId}`}, 0)`;
 
 /** The same for a change that only journeys do not bear: by default, of any journey that names the record. */
@@ -59,7 +67,7 @@ export function isLiveVersion(propertyId: string, version: Fragment): Fragment {
 
 async function refuse(tenant: Tenant, noun: Used["noun"], uses: Uses, hint?: string): Promise<void> {
   const { sql: transaction, property } = tenant;
-  await transaction`select pg_advisory_xact_lock(${usesOfProperty(property.id)})`;
+  await lockChanges(tenant);
   const parts = Object.entries(uses).map(([kind, names]) => rowsOf(property.id, kind as User, names));
   const [user] = await transaction<{ kind: User; name: string; status: string | null }[]>`
     ${join(parts, " union all ")} limit 1`;

@@ -62,6 +62,17 @@ export async function settleCallsLater(context: Context, seconds?: number): Prom
   context.enqueue(SETTLE_CALLS, {}, { dedupe: context.property.id, runAt });
 }
 
+/** The job that has vendors end calls with persons who were barred meanwhile. It stands above this domain. */
+export const WATCH_CALLS = { name: "watch_calls", attempts: 20, input: z.object({}) };
+
+/** Seconds between two looks at the live calls of a property. */
+const LOOK_EVERY = 2;
+
+/** Looks at the property's live calls soon. */
+export function watchCalls({ enqueue, property }: Pick<Context, "enqueue" | "property">): void {
+  enqueue(WATCH_CALLS, {}, { dedupe: property.id, runAt: LOOK_EVERY });
+}
+
 /**
  * Writes the calls of a claim before the vendor is asked for them: its news may come before its answer. A call is
  * written once, however often its claim is repeated.
@@ -82,6 +93,7 @@ export async function openCalls(
       join campaign_sends s on s.property_id = ${property.id} and s.id = r.send_id
     order by r.send_id
     on conflict (property_id, send_id) do nothing`;
+  watchCalls(context);
   await settleCallsLater(context);
 }
 

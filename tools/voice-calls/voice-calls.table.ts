@@ -57,6 +57,11 @@ export default table({
           "When the person was told who calls and how to stop it. Of a real call without it: abandoned",
         ),
     ),
+    stopped_at: readable(
+      timestamp()
+        .nullable()
+        .describe("When the vendor was told to end it, because the person was barred in mid-call"),
+    ),
     ended_at: readable(timestamp().nullable(), { concise: true }),
     seconds: readable(z.int().nullable().describe("From the answer to the end"), { concise: true }),
     transcript: readable(z.array(TranscriptLine)),

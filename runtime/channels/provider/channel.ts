@@ -210,6 +210,8 @@ export type CallReading =
 export interface Callbacks<Settings> {
   /** Asks the vendor for a call that it has not reported; absent where it has no calls. */
   read?(settings: Settings, call: PlacedCall): Promise<CallReading>;
+  /** Ends a live call. Answers whether the vendor has taken the request; absent where it has no calls. */
+  end?(settings: Settings, call: Pick<PlacedCall, "sendId" | "callId">): Promise<boolean>;
   /** Whether the vendor opens the WebSocket of a call; absent where calls need none. */
   verifyRelay?(settings: Settings, handshake: RelayHandshake): boolean;
   /** Whether the vendor sent the request. Rejects when that is not known yet. */

@@ -91,6 +91,12 @@ export function trouble(
   return { ...about, status: status >= 500 || status < 400 ? "unknown" : "failed" };
 }
 
+/** Whether an API took the request. Some vendors say in the body alone that they did not. */
+export async function isTaken(request: Request): Promise<boolean> {
+  const reply = await callApi(request);
+  return "status" in reply && reply.status < 300 && textAt(reply.body, "status") !== "error";
+}
+
 /** A text field of a JSON answer; empty when it is missing or no text. */
 export function textAt(body: unknown, ...path: (string | number)[]): string {
   let value = body;

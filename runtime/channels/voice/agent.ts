@@ -36,6 +36,8 @@ interface AgentVendor<Settings> {
   callId: string;
   /** The request for the state of a call. */
   find(settings: Settings, callId: string): Request;
+  /** Ends a live call. Answers whether the vendor has taken the request. */
+  end(settings: Settings, callId: string): Promise<boolean>;
   /** The report in the vendor's own record of a call; null while it has not ended. */
   found(call: Json): AgentReport | null;
   verify(settings: Settings, request: CallbackRequest): boolean;
@@ -62,6 +64,7 @@ export function agent<Settings>(vendor: AgentVendor<Settings>): Provider<Setting
     callbacks: {
       verify: vendor.verify,
       parse: (_, { body, at }) => noticesOf(vendor.told(objectIn(body)), at),
+      end: (given, { callId }) => vendor.end(given, callId),
       read: (given, { callId, at }) =>
         readCall(vendor.find(given, callId), (body) => noticesOf(vendor.found(body), at)),
     },

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { CallbackRequest } from "../provider/channel.ts";
+import { isTaken } from "../provider/vendor-api.ts";
 import { type AgentReport, agent, endOf, jsonRequest, linesFrom } from "./agent.ts";
 import { amountAt, equal, hexHmac, type Json, objectAt, objectsAt, wordsAt } from "./signed.ts";
 
@@ -43,6 +44,8 @@ export default agent<Settings>({
   callId: "call_id",
   find: ({ api_key }, callId) =>
     jsonRequest(`https://api.bland.ai/v1/calls/${encodeURIComponent(callId)}`, api_key),
+  end: ({ api_key }, callId) =>
+    isTaken(jsonRequest(`https://api.bland.ai/v1/calls/${encodeURIComponent(callId)}/stop`, api_key, {})),
   found: ended,
   verify,
   told: ended,

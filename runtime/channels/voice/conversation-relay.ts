@@ -1,6 +1,6 @@
 import type { CallTimes, VoiceMessage } from "../provider/call.ts";
 import { type CallReading, each, type PlacedCall, provider, type SendOutcome } from "../provider/channel.ts";
-import { callApi, textAt, trouble } from "../provider/vendor-api.ts";
+import { callApi, isTaken, textAt, trouble } from "../provider/vendor-api.ts";
 import { jsonRequest } from "./agent.ts";
 import { callLimit } from "./limits.ts";
 import { readCall } from "./reading.ts";
@@ -32,6 +32,7 @@ export default provider({
     parse,
     verifyRelay,
     read: (given, call) => readPlaced(given, call),
+    end: (given, call) => endPlaced(given, call),
     answer: { contentType: "text/xml", body: "<Response/>" },
   },
 });
@@ -71,18 +72,29 @@ function withoutSid({ carrier }: RelaySettings, sendId: string): string {
 
 async function readPlaced(given: RelaySettings, { callId, sendId, at }: PlacedCall): Promise<CallReading> {
   if (callId === withoutSid(given, sendId)) return { state: "no_such_call" };
+  return readCall(aboutCall(given, callId), (found) => foundCall(found, { callId, sendId, at }));
+}
+
+async function endPlaced(
+  given: RelaySettings,
+  { callId, sendId }: Pick<PlacedCall, "callId" | "sendId">,
+): Promise<boolean> {
+  return callId !== withoutSid(given, sendId) && isTaken(aboutCall(given, callId, { Status: "completed" }));
+}
+
+/** The request for a call's record, or for these changes of it, which both carriers take as a form. */
+function aboutCall(given: RelaySettings, callId: string, changes?: Record<string, string>): Request {
   const { account_sid } = given;
   const call = encodeURIComponent(callId);
-  const request =
+  const [address, authorization] =
     given.carrier === "twilio"
-      ? new Request(`https://api.twilio.com/2010-04-01/Accounts/${account_sid}/Calls/${call}.json`, {
-          headers: { authorization: basic(given) },
-        })
-      : jsonRequest(
+      ? [`https://api.twilio.com/2010-04-01/Accounts/${account_sid}/Calls/${call}.json`, basic(given)]
+      : [
           `https://api.telnyx.com/v2/texml/Accounts/${encodeURIComponent(account_sid)}/Calls/${call}`,
           `Bearer ${given.api_key}`,
-        );
-  return readCall(request, (found) => foundCall(found, { callId, sendId, at }));
+        ];
+  const body = changes && { method: "POST", body: new URLSearchParams(changes) };
+  return new Request(address, { headers: { authorization }, ...body });
 }
 
 function basic({ account_sid, auth_token }: { account_sid: string; auth_token: string }): string {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { CallbackRequest } from "../provider/channel.ts";
+import { isTaken } from "../provider/vendor-api.ts";
 import { type AgentReport, agent, endOf, jsonRequest, linesFrom } from "./agent.ts";
 import { amountAt, equal, hexHmac, type Json, objectAt, objectsAt, wordsAt } from "./signed.ts";
 
@@ -49,6 +50,14 @@ export default agent<Settings>({
   callId: "call_id",
   find: ({ api_key }, callId) =>
     jsonRequest(`https://api.retellai.com/v2/get-call/${encodeURIComponent(callId)}`, `Bearer ${api_key}`),
+  end: ({ api_key }, callId) =>
+    isTaken(
+      jsonRequest(
+        `https://api.retellai.com/v2/stop-call/${encodeURIComponent(callId)}`,
+        `Bearer ${api_key}`,
+        {},
+      ),
+    ),
   found: (call) => (ENDED.has(wordsAt(call.call_status)) ? ended(call, "call_read") : null),
   verify,
   told: (body) => {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { CallbackRequest } from "../provider/channel.ts";
+import { callApi, isTaken, textAt } from "../provider/vendor-api.ts";
 import { type AgentReport, agent, endOf, jsonRequest, linesFrom } from "./agent.ts";
 import { amountAt, equal, hexHmac, type Json, objectAt, objectsAt, wordsAt } from "./signed.ts";
 
@@ -60,6 +61,8 @@ export default agent<Settings>({
       maxDurationSeconds: limit,
       // Vapi records every call by default, and nobody has agreed to that.
       artifactPlan: { recordingEnabled: false },
+      // By its control a call is ended; nobody listens in.
+      monitorPlan: { controlEnabled: true, listenEnabled: false },
       server,
       serverMessages: ["status-update", "end-of-call-report"],
       metadata: { send_id: id },
@@ -76,8 +79,12 @@ export default agent<Settings>({
     return jsonRequest("https://api.vapi.ai/call", `Bearer ${api_key}`, body);
   },
   callId: "id",
-  find: ({ api_key }, callId) =>
-    jsonRequest(`https://api.vapi.ai/call/${encodeURIComponent(callId)}`, `Bearer ${api_key}`),
+  find: ({ api_key }, callId) => callOf(api_key, callId),
+  end: async ({ api_key }, callId) => {
+    const reply = await callApi(callOf(api_key, callId));
+    const address = "status" in reply ? textAt(reply.body, "monitor", "controlUrl") : "";
+    return isVapis(address) && (await isTaken(control(address, { type: "end-call" })));
+  },
   found: (call) => (wordsAt(call.status) === "ended" ? ended(call, call, "read") : null),
   verify,
   told: (body) => {
@@ -89,6 +96,22 @@ export default agent<Settings>({
     return state ? { ...aboutOf(call, message, status), news: { state } } : null;
   },
 });
+
+const callOf = (apiKey: string, callId: string) =>
+  jsonRequest(`https://api.vapi.ai/call/${encodeURIComponent(callId)}`, `Bearer ${apiKey}`);
+
+/** The address of a call's control stands in Vapi's answer. It is a secret of the call, and takes no key. */
+const isVapis = (address: string) =>
+  URL.canParse(address) &&
+  new URL(address).protocol === "https:" &&
+  new URL(address).hostname.endsWith(".vapi.ai");
+
+const control = (address: string, message: object) =>
+  new Request(address, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(message),
+  });
 
 /** By the secret in its header, as a bearer's token, or as the key of an HMAC: Vapi's credentials have all three forms. */
 function verify({ webhook_secret }: Settings, { headers, body }: CallbackRequest): boolean {

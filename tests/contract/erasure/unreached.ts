@@ -12,6 +12,7 @@ export const UNREACHED: Readonly<Record<string, Readonly<Record<string, readonly
     import_jobs: ["errors_url", "status_url"],
     journey_counts: ["edge", "from_node", "status", "to_node"],
     journey_enrollments: ["exit_reason", "node", "path"],
+    journey_limits: ["book", "node"],
     journey_nodes: ["node"],
     journey_triggers: ["key_property", "name", "node", "reentry"],
     journey_versions: ["channels", "definition_hash", "published_by_type", "reentry"],

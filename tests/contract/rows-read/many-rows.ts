@@ -16,7 +16,14 @@ const FEW = new Set([
   ...["queue", "schedule_ticks", "signing_keys", "sms_keyword_defaults", "system_ledger_heads", "voice_laws"],
   ...["campaign_links", "campaigns", "custom_fields", "frequency_rules", "segments", "templates"],
   ...["code_pools", "game_counts", "game_laws", "game_prizes", "game_seeds", "games"],
-  ...["journey_counts", "journey_nodes", "journey_triggers", "journey_versions", "journeys"],
+  ...[
+    "journey_counts",
+    "journey_limits",
+    "journey_nodes",
+    "journey_triggers",
+    "journey_versions",
+    "journeys",
+  ],
   ...["message_providers", "property_theme", "provider_usage", "push_keys", "quiet_hours_rules"],
   ...[
     "audit_retirements",

@@ -14,6 +14,7 @@ export const IMPERSONAL: Readonly<Record<string, string>> = {
   game_seeds: "Random numbers of games, sealed",
   ended_sessions: "Staff",
   journey_counts: "Counts",
+  journey_limits: "Times, and how many passed",
   journey_nodes: "The state of nodes: times and campaigns",
   journey_triggers: "The operator's own ways into journeys",
   journey_versions: "The operator's own definitions",

@@ -23,15 +23,19 @@ export const vendors: Area = {
       ["timestamp === undefined) return false;", "timestamp === undefined) return true;"],
       [".update(timestamp).update(body)", ".update(body)"],
     ],
+    "tools/providers/notice.ts": [
+      ['= ["inbound", "complained", "unsubscribed", "call"];', '= ["complained", "unsubscribed", "call"];'],
+      ["= true\n    where property_id", "= false\n    where property_id"],
+    ],
     "tools/providers/callbacks.ts": [
-      [
-        'const URGENT = ["inbound", "complained", "unsubscribed", "call"];',
-        'const URGENT = ["complained", "unsubscribed", "call"];',
-      ],
       ["where id = ${id} and kind = ${kind} and deleted_at is null", "where id = ${id} and kind = ${kind}"],
       [
+        "await suppressAddresses(context, { id, channel, kind }, [...later, ...waiting].filter(isUrgent));",
+        "await suppressAddresses(context, { id, channel, kind }, waiting);",
+      ],
+      [
+        "await suppressAddresses(context, { id, channel, kind }, [...later, ...waiting].filter(isUrgent));",
         "await suppressAddresses(context, { id, channel, kind }, later.filter(isUrgent));",
-        "await suppressAddresses(context, { id, channel, kind }, []);",
       ],
     ],
     "transports/voice/dialogue.ts": [

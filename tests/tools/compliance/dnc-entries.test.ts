@@ -1,4 +1,8 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { workAsSystem } from "#runtime/funnel/system-work.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import dncEntries from "#tools/compliance/dnc-entries.table.ts";
 import { refused } from "../../support/answers.ts";
 import { startService, type TestService } from "../../support/service.ts";
 
@@ -98,6 +102,41 @@ describe("a do-not-call entry", () => {
     const replaced = async (index: number) =>
       (await service.get(`/api/audit_logs?entity_id.eq=${body[index].id}`)).body[0].diff?.replaced?.id;
     expect([await replaced(0), await replaced(1)]).toEqual([undefined, first.id]);
+  });
+
+  test("that a repeated call finds gone was replaced by nobody", async () => {
+    const phone = `+1702555${next++}`;
+    const first = (await service.post("/api/dnc_entries", { phone })).body;
+    const property = service.tenant.id;
+    const { db } = service.database;
+    await db.asProperty(
+      property,
+      (sql) =>
+        sql`update dnc_entries set expires_at = now() where property_id = ${property} and id = ${first.id}`,
+    );
+    // The first attempt was ended for another call, which has lifted the entry. Both have the one parsed input.
+    const change = { verb: "create" as const, input: { phone, list: "internal" as const }, current: null };
+    const audited: unknown[] = [];
+    const attempt = async () => {
+      const about = {
+        property: (await service.internals.directory.property(property))!,
+        transport: "job",
+      } as const;
+      return workAsSystem(service.internals, { ...about, requestId: randomUUID() }, async (context) => {
+        await dncEntries.beforeWrites!(context, [change]);
+        const own: Context = { ...context, audit: (one) => void audited.push(one) };
+        await dncEntries.afterWrite!(own, { ...change, row: first });
+        throw new Error("ended");
+      }).catch(() => {});
+    };
+    await attempt();
+    expect(audited).toEqual([{ diff: { replaced: expect.objectContaining({ id: first.id }) } }]);
+    await db.asProperty(
+      property,
+      (sql) => sql`delete from dnc_entries where property_id = ${property} and id = ${first.id}`,
+    );
+    await attempt();
+    expect(audited).toHaveLength(1);
   });
 
   test("cannot be made to end by a key either", async () => {

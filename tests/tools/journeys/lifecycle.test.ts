@@ -195,26 +195,6 @@ describe("a pause", () => {
   });
 });
 
-test("with shift the line at a rate limit moves as a whole: the next who come stand behind it", async () => {
-  const ids = await crowd(3);
-  const pace = { id: "pace", type: "rate_limit", config: { most: 1, per: "hour" } };
-  const journey = await clock.published(chain([pace, end]));
-  await clock.enroll(journey, ids.slice(0, 2));
-  await clock.job(journey);
-  await clock.scenario.call("pause_journey", about(journey));
-  await clock.scenario.query(
-    (sql) => sql`
-      update journeys set paused_at = now() - interval '30 minutes'
-      where property_id = ${clock.scenario.id} and id = ${journey}`,
-  );
-  await clock.scenario.call("resume_journey", { ...about(journey), shift: true });
-  await clock.enroll(journey, ids.slice(2));
-  await clock.job(journey);
-  const waiting = (await clock.entries(journey)).filter(({ status }) => status === "active");
-  const [second, third] = waiting.map(({ wake_at }) => Date.parse(wake_at!)).toSorted((a, b) => a - b);
-  expect(Math.round((third! - second!) / 60_000)).toBe(60);
-});
-
 test("archiving ends it for everybody, cancels what has not left, and lets nobody in", async () => {
   const [ana, ben] = await crowd(2);
   const journey = await clock.published(chain([message("hello"), end]));

@@ -62,7 +62,7 @@ type Config = any;
 
 /**
  * Walks people through a journey one by one, in plain code that follows the guide and not the SQL: nodes act in the
- * order of the edges, a wait is looked at once a tick, and a rate limit gives its times in the order of arrival.
+ * order of the edges, a wait is looked at once a tick, and a rate limit lets people through in the order of arrival.
  */
 export function walk(
   draft: RandomDraft,
@@ -77,7 +77,7 @@ export function walk(
 ): Expected[] {
   const { journeyId, order, ticks, limits, outcomeOf } = options;
   const nodes = new Map(draft.nodes.map((node) => [node.id, node]));
-  const lastSlots = new Map<string, number>();
+  const lineAt = rateLimits();
   const states = people.map(
     (person): State => ({
       ...person,
@@ -160,29 +160,15 @@ export function walk(
       return moves;
     }
     if (node.type === "rate_limit") {
-      // The database's times have no part of a microsecond, and no more than the limit may pass.
-      const apart = Math.ceil((UNITS[config.per]! * 1_000) / config.most) / 1_000;
-      const inOrder = (a: State, b: State) => a.wake - b.wake || (a.id < b.id ? -1 : 1);
-      // A line whose first person is late by more than a sixtieth of the limit's time is put off.
-      const line = here().filter(({ phase }) => phase === "waiting");
-      line.sort(inOrder);
-      const earliest = now - UNITS[config.per]! / 60;
-      if (line[0] && line[0].wake < earliest) {
-        for (const [index, state] of line.entries()) {
-          const next = index === 0 ? earliest : line[index - 1]!.wake + apart;
-          state.wake = Math.max(state.wake, earliest, next);
-        }
-        lastSlots.set(node.id, Math.max(lastSlots.get(node.id)!, line.at(-1)!.wake));
+      const line = here().toSorted((a, b) => a.arrived - b.arrived || (a.id < b.id ? -1 : 1));
+      if (line.length === 0) return moves;
+      const limit = lineAt(node.id, config, { since: line[0]!.arrived, now });
+      for (const state of line.slice(0, limit.most)) {
+        if (leaves(state)) continue;
+        limit.pass();
+        move(state, "next");
       }
-      const waiting = here().filter(({ phase, wake }) => phase === "ready" && wake <= now);
-      waiting.sort(inOrder);
-      const last = lastSlots.get(node.id);
-      const first = last === undefined ? now : Math.max(now, last + apart);
-      for (const [index, state] of waiting.entries()) {
-        state.phase = "waiting";
-        state.wake = first + index * apart;
-        lastSlots.set(node.id, state.wake);
-      }
+      return moves;
     }
     if (node.type === "wait_until" && !looked.has(node.id)) {
       looked.add(node.id);
@@ -247,6 +233,34 @@ export function walk(
   return states.map(({ id, status, reason, node, path, times, goal }) => {
     return { id, status, reason, node, path, times, goal };
   });
+}
+
+/**
+ * The rate limits of a journey: each lets its even share through, of which it may catch up a sixtieth of its time for a
+ * line that is late, and never more than its limit in any time of its length.
+ */
+function rateLimits() {
+  const limits = new Map<string, { paced: number; times: number[] }>();
+  return (id: string, { most, per }: Config, { since, now }: { since: number; now: number }) => {
+    const span = UNITS[per]!;
+    // The database's times have no part of a microsecond, and no more than the limit may pass.
+    const apart = Math.ceil((span * 1_000) / most) / 1_000;
+    const limit = limits.get(id) ?? { paced: Number.NEGATIVE_INFINITY, times: [] };
+    limits.set(id, limit);
+    const earliest = now - apart - Math.min(now - since, span / 60);
+    const from = Math.max(limit.paced, earliest);
+    const inSpan = limit.times.filter((time) => time > now - span).length;
+    const due = Math.floor(Math.round((now - from) * 1_000) / Math.round(apart * 1_000));
+    let passed = 0;
+    return {
+      most: Math.max(0, Math.min(due, most - inSpan)),
+      pass() {
+        passed += 1;
+        limit.paced = from + passed * apart;
+        limit.times.push(now);
+      },
+    };
+  };
 }
 
 /** Whether the person has reached the journey's goal by now. */

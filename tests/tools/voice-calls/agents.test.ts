@@ -15,6 +15,9 @@ let scenario: CallScenario;
 let asked: { authorization: string | null; body: Body }[] = [];
 /** The vendors' answers to a question about the call. */
 let record: (kind: Kind) => Response = () => HttpResponse.json({}, { status: 404 });
+/** The vendors' answers to a request to end a call, and those requests. */
+let endAnswer: (kind: Kind) => Response = (kind) => HttpResponse.json(VENDORS[kind].ended);
+let ends: string[] = [];
 const take =
   (answer: object, status: number) =>
   async ({ request }: { request: Request }) => {
@@ -30,6 +33,12 @@ const apis = setupServer(
   ),
   http.post("https://api.bland.ai/v1/calls", take({ status: "success", call_id: "vendor-call" }, 200)),
   ...KINDS.map((kind) => http.get(VENDORS[kind].record, () => record(kind))),
+  ...KINDS.map((kind) =>
+    http.post(VENDORS[kind].end, async ({ request }) => {
+      ends.push(`${request.url} ${await request.text()}`);
+      return endAnswer(kind);
+    }),
+  ),
 );
 
 beforeAll(async () => {
@@ -42,6 +51,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   asked = [];
+  ends = [];
   scenario = await callScenario(service);
 });
 
@@ -244,6 +254,28 @@ test.each(KINDS)(
   },
 );
 
+test("a stop that is reported again before it is in force is answered once it is", async () => {
+  const { playerId, tell } = await placed("vapi");
+  const asking = { propertyId: scenario.id, channel: "voice", playerId };
+  const admin = postgres(service.database.url, { max: 2, onnotice: () => {} });
+  const freePlayer = await openTransaction(
+    admin,
+    (sql) => sql`select from players where id = ${playerId} for update`,
+  );
+  const freeList = await openTransaction(admin, (sql) => sql`lock table suppressions in exclusive mode`);
+  const lines: Line[] = [
+    ["us", OPENING],
+    ["them", "Stop calling me"],
+  ];
+  expect([await tell(lines, "spoke"), await tell(lines, "spoke")]).toEqual([503, 503]);
+  expect((await scenario.call("compliance_check", asking)).allowed).toBe(true);
+  await freeList();
+  expect(await tell(lines, "spoke")).toBe(200);
+  expect((await scenario.call("compliance_check", asking)).reasons).toEqual(["suppressed"]);
+  await freePlayer();
+  await admin.end();
+}, 60_000);
+
 test.each(KINDS)("a person who speaks of a voicemail to %s later in the call is a person", async (kind) => {
   const { campaign, tell } = await placed(kind);
   await tell(
@@ -291,6 +323,62 @@ test.each(KINDS)("a report of %s with an impossible length keeps its stop", asyn
   expect(await row()).toMatchObject({ status: "ended", outcome: "opted_out" });
   const asking = { propertyId: scenario.id, channel: "voice", playerId };
   expect((await scenario.call("compliance_check", asking)).allowed).toBe(false);
+});
+
+/** Ways to bar a player, one for each vendor. */
+const BARS: Record<Kind, (playerId: string) => Promise<unknown>> = {
+  vapi: async (id) => {
+    const { phone } = await scenario.call("get_player", { id });
+    return scenario.call("create_dnc_entry", { phone });
+  },
+  retell: (player_id) => scenario.call("create_self_exclusion", { player_id }),
+  bland: (playerId) =>
+    scenario.call("consent_revoke", {
+      propertyId: scenario.id,
+      playerId,
+      channel: "voice",
+      method: "written",
+    }),
+};
+
+/** Looks at the live calls, as the worker does every two seconds. */
+async function look(): Promise<void> {
+  await service.internals.db.asSystem(
+    (sql) => sql`update queue set run_at = now() where property_id = ${scenario.id} and name = 'watch_calls'`,
+  );
+  service.internals.wake();
+  await service.idle();
+}
+
+test.each(KINDS)("a person who is barred in mid-call hears no more of %s's agent", async (kind) => {
+  const { playerId, tell } = await placed(kind);
+  record = () => HttpResponse.json(VENDORS[kind].running);
+  await look();
+  expect(ends).toEqual([]);
+  await BARS[kind](playerId);
+  // The vendor does not take the request at first.
+  endAnswer = () => HttpResponse.json({ status: "error" }, { status: 500 });
+  await look();
+  expect(await row()).toMatchObject({ status: "queued", stopped_at: null });
+  endAnswer = (which) => HttpResponse.json(VENDORS[which].ended);
+  await look();
+  expect((await row()).stopped_at).not.toBeNull();
+  expect(new Set(ends)).toEqual(new Set([VENDORS[kind].endsBy]));
+  const before = ends.length;
+  await look();
+  expect(ends).toHaveLength(before);
+  expect(await tell([["us", OPENING]], "spoke")).toBe(200);
+  expect(await row()).toMatchObject({ status: "ended" });
+});
+
+test("a call whose control is at another host than Vapi's is not ended there", async () => {
+  const { playerId } = await placed("vapi");
+  record = () =>
+    HttpResponse.json({ ...VENDORS.vapi.running, monitor: { controlUrl: "https://vapi.ai.example/c" } });
+  await BARS.vapi(playerId);
+  await look();
+  expect(ends).toEqual([]);
+  expect((await row()).stopped_at).toBeNull();
 });
 
 test("vapi and bland are told to record no voice", async () => {

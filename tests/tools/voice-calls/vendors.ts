@@ -14,7 +14,14 @@ export const VENDORS = {
     first: (body: Body) => [body.assistant.firstMessage, body.assistant.model.messages[0].content],
     sendId: (body: Body) => body.name,
     record: "https://api.vapi.ai/call/vendor-call",
-    running: { id: "vendor-call", status: "in-progress" },
+    running: {
+      id: "vendor-call",
+      status: "in-progress",
+      monitor: { controlUrl: "https://phone-call-websocket.vapi.ai/vendor-call/control" },
+    },
+    end: "https://phone-call-websocket.vapi.ai/vendor-call/control",
+    endsBy: 'https://phone-call-websocket.vapi.ai/vendor-call/control {"type":"end-call"}',
+    ended: {},
     recorded: (send_id: string, lines: Line[]) => ({
       id: "vendor-call",
       name: send_id,
@@ -52,6 +59,9 @@ export const VENDORS = {
     sendId: (body: Body) => body.metadata.send_id,
     record: "https://api.retellai.com/v2/get-call/vendor-call",
     running: { call_id: "vendor-call", call_status: "ongoing" },
+    end: "https://api.retellai.com/v2/stop-call/vendor-call",
+    endsBy: "https://api.retellai.com/v2/stop-call/vendor-call {}",
+    ended: {},
     recorded: (send_id: string, lines: Line[]) => ({
       call_id: "vendor-call",
       call_status: "ended",
@@ -88,6 +98,9 @@ export const VENDORS = {
     sendId: (body: Body) => body.metadata.send_id,
     record: "https://api.bland.ai/v1/calls/vendor-call",
     running: { call_id: "vendor-call", completed: false, queue_status: "started" },
+    end: "https://api.bland.ai/v1/calls/vendor-call/stop",
+    endsBy: "https://api.bland.ai/v1/calls/vendor-call/stop {}",
+    ended: { status: "success", message: "Call ended successfully." },
     recorded: (send_id: string, lines: Line[]) => ({
       call_id: "vendor-call",
       completed: true,

@@ -136,3 +136,27 @@ test("of merging requests both change all their players", async () => {
   await release();
   expect((await Promise.all(both)).map(({ status }) => status)).toEqual([200, 200]);
 });
+
+test("of changes of segments' types all are stored: none waits in a circle for the lock that another shares", async () => {
+  const conditions = [{ field: "tier", operator: "eq", value: "Gold" }];
+  const names = async (index: number) => {
+    const [list, rules] = [`List ${index}`, `Rules ${index}`];
+    expect((await service.post("/api/segments", { name: list, type: "static" })).status).toBe(201);
+    expect((await service.post("/api/segments", { name: rules, conditions })).status).toBe(201);
+    return `${list},${rules}`;
+  };
+  const pairs = [await names(1), await names(2), await names(3)];
+  const release = await openTransaction(
+    admin,
+    (sql) => sql`select pg_advisory_xact_lock(hashtextextended(${`uses ${service.tenant.id}`}, 0))`,
+  );
+  // The first of each pair stays a list: it is only named. The second becomes one.
+  const all = pairs.map((pair) =>
+    service.request("PATCH", `/api/segments?name=in.(${encodeURIComponent(pair)})`, {
+      body: { type: "static", conditions: [] },
+    }),
+  );
+  await lockWaits(admin, 3);
+  await release();
+  expect((await Promise.all(all)).map(({ status }) => status)).toEqual([200, 200, 200]);
+});

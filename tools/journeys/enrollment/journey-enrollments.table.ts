@@ -36,9 +36,9 @@ export default table({
     visit: readable(z.int()),
     phase: readable(
       z
-        .enum(["ready", "waiting", "sending"])
+        .enum(["ready", "waiting", "in_line", "sending"])
         .describe(
-          "ready: the node acts next. waiting: until wake_at. sending: until the message has an outcome",
+          "ready: the node acts next. waiting: until wake_at. in_line: until the rate limit lets the player through. sending: until the message has an outcome",
         ),
       { concise: true },
     ),

@@ -21,7 +21,7 @@ export interface Moment {
 
 /** The state in which a person begins at a node, as SQL over the enrollment `e` and the player `p`. */
 export interface Arrival {
-  phase: "ready" | "waiting";
+  phase: "ready" | "waiting" | "in_line";
   wakeAt: Fragment;
 }
 

@@ -10,19 +10,16 @@ export const RateConfig = z.strictObject({
 });
 export type RateConfig = z.output<typeof RateConfig>;
 
-/** Seconds between two players, in the whole microseconds of the database. Rounded up: never do more pass. */
-export function spacing(config: RateConfig): number {
-  return Math.ceil((secondsOf(config) * 1e6) / config.most) / 1e6;
-}
-
 /** Seconds in which at most the limit may pass. */
 export const secondsOf = ({ per }: RateConfig): number => SECONDS[per];
 
 export const rateLimit: NodeKind<RateConfig> = {
   type: "rate_limit",
   meaning:
-    "Lets only so many players a minute, hour or day through, evenly spaced, in the order of their arrival.",
+    "Lets at most so many players through in any minute, hour or day, evenly spaced, in the order of their arrival.",
   config: RateConfig,
   labels: () => [NEXT],
+  // No time of their own moves people on: the line does.
+  arrival: () => ({ phase: "in_line", wakeAt: sql`null::timestamptz` }),
   next: () => sql`${NEXT}::text`,
 };

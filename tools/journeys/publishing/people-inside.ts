@@ -82,26 +82,11 @@ export async function placeInside(
   { version, referred, onPublish }: { version: number; referred: Referred; onPublish: OnPublish },
 ): Promise<void> {
   if (onPublish === "finish_old") return;
-  await endLines(context, journey.id, version);
   const older = sql`d.journey_id = ${journey.id}::uuid and d.version < ${version}::int`;
   if (onPublish === "exit_old") return void (await endEnrollments(context, older, "workflow_changed"));
   const matching = await matchingNodes(context, journey);
   await moveMatching(context, journey, { version, referred, matching });
   await endEnrollments(context, older, "workflow_changed");
-}
-
-/**
- * Ends the lines of the older versions at their rate limits, which nobody stands in any more: the next person follows
- * the last whom they have let through.
- */
-async function endLines(
-  { sql: transaction, property }: Context,
-  journeyId: string,
-  version: number,
-): Promise<void> {
-  await transaction`
-    update journey_nodes set last_slot = now()
-    where property_id = ${property.id} and journey_id = ${journeyId} and version < ${version} and last_slot > now()`;
 }
 
 /** A wait begins at the arrival, and gets the new length: a shortened one may be over at once. */
@@ -128,24 +113,20 @@ async function moveMatching(
     const arrival = kindOf(node.type).arrival?.(node, moment);
     return arrival ? [sql`when ${node.id} then ${arrival.wakeAt}`] : [];
   });
-  const limited = draft_definition.nodes.flatMap(({ id, type }) => (type === "rate_limit" ? [id] : []));
-  const isLimited = sql`(d.phase = 'waiting' and d.node = any(${limited}::text[]))`;
-  // Those who wait at a rate limit line up again, in the order of their coming.
   const anew = waits.length === 0 ? sql`d.wake_at` : sql`case d.node ${join(waits, " ")} else d.wake_at end`;
-  const wakeAt = sql`case when d.phase <> 'waiting' then d.wake_at when ${isLimited} then d.arrived_at else ${anew} end`;
+  const wakeAt = sql`case when d.phase <> 'waiting' then d.wake_at else ${anew} end`;
   await context.sql`
     ${adHoc(sql`with clock as materialized (
       select now() as moment
     ), moving as materialized (
-      select d.id, d.version, d.node, ${wakeAt} as wake_at,
-        case when ${isLimited} then 'ready' else d.phase end as phase
+      select d.id, d.version, d.node, ${wakeAt} as wake_at
       from journey_enrollments d
         join json_to_recordset(${matching}::json) m(version int, node text) on m.version = d.version and m.node = d.node
         left join players p on p.property_id = ${property.id}::uuid and p.id = d.player_id
       where d.property_id = ${property.id}::uuid and d.journey_id = ${journeyId}::uuid and d.status = 'active'
       order by d.id for no key update of d
     ), moved as (
-      update journey_enrollments e set version = ${version}::int, wake_at = m.wake_at, phase = m.phase, updated_at = clock.moment
+      update journey_enrollments e set version = ${version}::int, wake_at = m.wake_at, updated_at = clock.moment
       from moving m, clock where e.property_id = ${property.id}::uuid and e.id = m.id
     )
     insert into journey_counts (property_id, journey_id, version, from_node, edge, to_node, status, people)

@@ -5,6 +5,7 @@ import campaigns from "#tools/campaigns/campaigns.table.ts";
 import type { Node, NodeOf } from "#tools/journeys/definition/definition.ts";
 import type { Journey } from "#tools/journeys/journey/journey.ts";
 import { filterPath } from "#tools/journeys/nodes/event-filter.ts";
+import { secondsOf } from "#tools/journeys/nodes/rate-limit.ts";
 import { messageValues } from "./messages.ts";
 import { journeyReferences } from "./references.ts";
 
@@ -33,14 +34,14 @@ export async function writeVersion(context: Context, journey: Journey): Promise<
   const places = [];
   for (const node of definition.nodes) {
     const campaign_id = node.type === "message" ? await writeCampaign(context, journey, node) : null;
-    if (campaign_id || node.type === "wait_until" || node.type === "rate_limit")
-      places.push({ node: node.id, campaign_id });
+    if (campaign_id || node.type === "wait_until") places.push({ node: node.id, campaign_id });
   }
   await sql`
     insert into journey_nodes (property_id, journey_id, version, node, campaign_id)
     select ${property.id}, ${id}, ${version}, node, campaign_id
     from json_to_recordset(${places}::json) n(node text, campaign_id uuid)
     returning 1`;
+  await writeLimits(context, journey);
   await writeTriggers(context, journey, version);
   return version;
 }
@@ -59,6 +60,21 @@ async function writeCampaign(context: Context, journey: Journey, node: NodeOf<"m
   const state = { status, started_at: "now", planned_at: "now" };
   const { id } = await insert(context, campaigns, { ...values, ...state });
   return id;
+}
+
+/** A rate limit of the new version holds for the people of all versions, and counts those who have passed. */
+async function writeLimits({ sql, property }: Context, { id, draft_definition }: Journey): Promise<void> {
+  const limits = draft_definition.nodes.flatMap((node) =>
+    node.type === "rate_limit"
+      ? [{ node: node.id, most: node.config.most, seconds: secondsOf(node.config) }]
+      : [],
+  );
+  await sql`
+    insert into journey_limits (property_id, journey_id, node, most, seconds)
+    select ${property.id}, ${id}, node, most, seconds
+    from json_to_recordset(${limits}::json) l(node text, most int, seconds int)
+    order by node
+    on conflict (property_id, journey_id, node) do update set most = excluded.most, seconds = excluded.seconds`;
 }
 
 interface TriggerRow {

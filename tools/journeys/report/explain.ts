@@ -11,6 +11,12 @@ import { TIMED_OUT, YES } from "#tools/journeys/nodes/wait-until.ts";
 
 type Enrollment = RowOf<typeof enrollments.columns>;
 
+/** A place in the line at a rate limit, 1 for the first, and the earliest time of passing. */
+export interface Turn {
+  place: number;
+  at: string;
+}
+
 /** Why the journey is over for the person. */
 export function placeWords({ exit_reason, ended_at, current_node_id }: Enrollment): string {
   const reasons: Readonly<Record<string, string>> = EXIT_REASONS;
@@ -18,12 +24,17 @@ export function placeWords({ exit_reason, ended_at, current_node_id }: Enrollmen
   return `The player ${why}, at ${current_node_id}, ${ended_at}.`;
 }
 
-/** Why the person is still at the node. */
-export async function whyWords(tenant: Tenant, enrollment: Enrollment, node: Node): Promise<string> {
+/** Why the person is still at the node. `turn`: at the earliest, in a line. */
+export async function whyWords(
+  tenant: Tenant,
+  enrollment: Enrollment,
+  { node, turn }: { node: Node; turn: Turn | null },
+): Promise<string> {
   const { phase, wake_at, arrived_at, send_id } = enrollment;
   if (await isPaused(tenant, enrollment))
     return `The journey is paused; nobody moves. The player is at ${node.id}.`;
   if (phase === "sending" && send_id) return sendWords(tenant, node.id, send_id);
+  if (turn) return `The player is number ${turn.place} in the line at ${node.id}: until ${turn.at} or later.`;
   if (phase === "ready") return `The node ${node.id} acts at the next step.`;
   switch (node.type) {
     case "delay":
@@ -36,8 +47,6 @@ export async function whyWords(tenant: Tenant, enrollment: Enrollment, node: Nod
     }
     case "time_window":
       return `The window of ${node.id} is closed by the player's clock; it opens at ${wake_at}.`;
-    case "rate_limit":
-      return `The player's turn at ${node.id} is at ${wake_at}.`;
     default:
       return `The player is at ${node.id}.`;
   }

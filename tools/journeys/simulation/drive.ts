@@ -7,6 +7,7 @@ import { EXPIRES_AFTER_HOURS } from "#tools/campaigns/campaign/columns.ts";
 import { claimSends, type WaitingRules } from "#tools/campaigns/delivery/claim.ts";
 import type { Definition } from "#tools/journeys/definition/definition.ts";
 import type { WaitConfig } from "#tools/journeys/nodes/wait-until.ts";
+import { secondsToPass } from "#tools/journeys/steps/line.ts";
 import { stepVersion } from "#tools/journeys/steps/step.ts";
 import { liveVersions } from "#tools/journeys/steps/version.ts";
 import { audienceBy, type Referred } from "#tools/segments/rules/references.ts";
@@ -169,8 +170,13 @@ async function nextTick(
           or e.node = any(${waits.byEvent}::text[]) and e.arrived_at >= ${time})) as looks,
       ${events ? inMs(nextEvent(property.id, events, { inside, time, nodes: waits.byEvent })) : sql`null`} as event
     from due`;
+  const line = await secondsToPass(
+    { sql: transaction, property },
+    { journeyId, now: time, tick: TICK / 1_000 },
+  );
   const due = [
     ...(next.due === null ? [] : [next.due]),
+    ...(line === null ? [] : [at + line * 1_000]),
     ...(next.looks ? [at + LOOK] : []),
     ...(next.event === null ? [] : [Math.max(at + LOOK, next.event)]),
   ];

@@ -106,13 +106,18 @@ function shadows(own: Fragment, journeyId: string): Record<string, Shadow> {
     journeys: { rows: sql`t.property_id = ${own} and t.id <> ${journeyId}::uuid` },
     journey_enrollments: {
       rows: sql`${ofPeople("player_id")} and t.journey_id <> ${journeyId}::uuid`,
-      indexes: ["(id)", "(node, phase, wake_at, player_id) where status = 'active'"],
+      indexes: [
+        "(id)",
+        "(node, phase, wake_at, player_id) where status = 'active'",
+        "(node, arrived_at, player_id, id) where status = 'active' and phase = 'in_line'",
+      ],
     },
     journey_counts: {
       indexes: ["unique (property_id, journey_id, version, from_node, edge, to_node, status)"],
     },
     journey_versions: {},
     journey_nodes: {},
+    journey_limits: { indexes: ["unique (property_id, journey_id, node)"] },
     journey_triggers: {},
     campaign_claims: {},
     // Nobody hears of what is simulated.

@@ -16,7 +16,7 @@ const MOST_VISITS = 100;
 export interface Movement {
   version: Version;
   node: Node;
-  phase: "ready" | "waiting" | "sending";
+  phase: "ready" | "waiting" | "in_line" | "sending";
   /** More to join to the enrollment `d`, as SQL. */
   join?: Fragment;
   /** Which of the people are due, as SQL over `d`. Default: their time has come. */
@@ -43,6 +43,8 @@ export interface Moved {
   /** The enrollments that reached the goal. */
   reached: string[];
 }
+
+export const NOBODY: Moved = { seen: 0, targets: [], staying: [], passed: [], ended: [], reached: [] };
 
 /**
  * Takes the due people of a node, judges where each goes, moves them, and counts the edges: one statement. People whom

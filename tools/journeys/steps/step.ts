@@ -6,10 +6,10 @@ import { kindOf } from "#tools/journeys/nodes/all.ts";
 import type { Moment } from "#tools/journeys/nodes/node.ts";
 import { act } from "./act.ts";
 import { endsEarly } from "./leaving.ts";
+import { passLine, secondsToPass } from "./line.ts";
 import { isLookDue, LOOK_EVERY, look, noteLook } from "./look.ts";
 import { BATCH, type Moved, move } from "./move.ts";
 import { plan, recall, settle } from "./send.ts";
-import { delayLine, giveSlots } from "./slots.ts";
 import { liveVersions, type Version } from "./version.ts";
 
 /** More moves than this are left to the next transaction. */
@@ -29,7 +29,7 @@ export class StepFailure extends Error {
 interface Place {
   version: number;
   node: string;
-  phase: "ready" | "waiting" | "sending";
+  phase: "ready" | "waiting" | "in_line" | "sending";
 }
 
 /**
@@ -71,7 +71,7 @@ export async function stepVersion(
   const arrived = new Set<string>();
   let moves = 0;
   for (const node of version.order) {
-    const arrival = kindOf(node.type).arrival ? "waiting" : "ready";
+    const arrival = arrivalPhase(node);
     const has = (phase: Place["phase"]) =>
       places.some((place) => place.node === node.id && place.phase === phase) ||
       (phase === arrival && arrived.has(node.id));
@@ -98,7 +98,10 @@ async function follow(context: Context, moment: Moment, node: Node, moved: Moved
   await announceEnrollments(context, "player.journey_exited", moved.ended);
 }
 
-const NOBODY: Moved = { seen: 0, targets: [], staying: [], passed: [], ended: [], reached: [] };
+function arrivalPhase({ type }: Node): Place["phase"] {
+  if (type === "rate_limit") return "in_line";
+  return kindOf(type).arrival ? "waiting" : "ready";
+}
 
 interface NodeStep {
   version: Version;
@@ -127,10 +130,8 @@ async function stepNode(
     if (has("sending") || planned) results.push(await settle(context, moment, { version, node }));
     return results;
   }
-  if (node.type === "rate_limit") {
-    if (has("waiting")) await delayLine(context, moment, version, node);
-    if (has("ready")) results.push({ ...NOBODY, seen: await giveSlots(context, moment, version, node) });
-  }
+  if (node.type === "rate_limit")
+    return has("in_line") ? [await passLine(context, moment, { version, node })] : [];
   if (node.type === "wait_until") {
     // The event that they waited for has come.
     if (has("ready"))
@@ -138,17 +139,17 @@ async function stepNode(
     if (await isLookDue(context, moment, version, node.id))
       results.push(await look(context, moment, { version, node }));
   }
-  const { next, arrival } = kindOf(node.type);
-  const phase = arrival || node.type === "rate_limit" ? "waiting" : "ready";
-  if (next && (has(phase) || (node.type === "rate_limit" && has("ready")))) {
+  const { next } = kindOf(node.type);
+  const phase = arrivalPhase(node);
+  if (next && has(phase)) {
     results.push(await move(context, moment, { version, node, phase, next: next(node, moment) }));
   }
   return results;
 }
 
-/** The nodes and phases in which somebody is due, or has a message under way. */
+/** The nodes and phases in which somebody is due, stands in line, or has a message under way. */
 function occupied({ sql, property }: Context, version: Version, at: string): Promise<Place[]> {
-  const phases = ["ready", "waiting", "sending"] as const;
+  const phases = ["ready", "waiting", "in_line", "sending"] as const;
   const places = version.order.flatMap(({ id }) => phases.map((phase) => ({ node: id, phase })));
   return sql<Place[]>`
     select n.node, n.phase from json_to_recordset(${places}::json) n(node text, phase text)
@@ -157,13 +158,13 @@ function occupied({ sql, property }: Context, version: Version, at: string): Pro
         where d.property_id = ${property.id} and d.journey_id = ${version.journeyId} and d.version = ${version.version}
           and d.node = n.node and d.status = 'active' and d.phase = n.phase
         order by d.wake_at limit 1) first
-    where n.phase = 'sending' or first.wake_at <= ${at}::timestamptz`;
+    where n.phase in ('in_line', 'sending') or first.wake_at <= ${at}::timestamptz`;
 }
 
 /** Seconds until the next person's time comes, or the next look; null where nobody is inside. */
 export async function secondsToNext(context: Context, journeyId: string): Promise<number | null> {
   const { sql, property } = context;
-  let wait: number | null = null;
+  let wait = await secondsToPass(context, { journeyId });
   for (const { version, order } of await liveVersions(context, journeyId)) {
     const places = order.flatMap(({ id, type }) => [
       { node: id, phase: "ready", looks: false },

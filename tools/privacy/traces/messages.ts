@@ -76,6 +76,7 @@ const CALL_KEPT = [
   "latest",
   "started_at",
   "disclosed_at",
+  "stopped_at",
   "ended_at",
   "seconds",
   "cost",

@@ -103,6 +103,7 @@ export const codes: Readonly<Record<Code, string>> = {
   hung_up: "colgó",
   implied: "implícito",
   import: "importación",
+  in_line: "en la fila",
   in_progress: "en curso",
   inactive: "inactivo",
   inbox: "bandeja",

@@ -1,0 +1,57 @@
+import { literals } from "#db/sql.ts";
+import type { Context, Tenant } from "#runtime/operation/context.ts";
+import { verdictsOn } from "#tools/compliance/verdicts.ts";
+import { reportedWithin } from "./call.ts";
+import { OPEN_CALLS } from "./voice-calls.table.ts";
+
+const AT_ONCE = 500;
+
+/** A call under way that its vendor can end. */
+export interface LiveCall {
+  id: string;
+  send_id: string;
+  provider_id: string;
+  /** The vendor's own id of it. */
+  call_id: string;
+  /** Null of a test, and of a person whose data was erased. */
+  player_id: string | null;
+  is_erased: boolean;
+  /** The player still has the number that was called. */
+  is_theirs: boolean;
+}
+
+/** The calls under way, without those that their vendors are ending or that say their last words. */
+export async function liveCalls(tenant: Tenant): Promise<LiveCall[]> {
+  const { sql, property } = tenant;
+  const within = await reportedWithin(tenant);
+  const rows = await sql<LiveCall[]>`
+    select c.id, c.send_id, c.provider_id, c.player_id, coalesce(c.provider_call_id, s.provider_message_id, '') as call_id,
+      c.anon_id is not null as is_erased, coalesce(s.address_hash = p.phone_hash, false) as is_theirs
+    from voice_calls c join campaign_sends s on s.property_id = ${property.id} and s.id = c.send_id
+      left join players p on p.property_id = ${property.id} and p.id = c.player_id
+    where c.property_id = ${property.id} and c.status in (${literals(OPEN_CALLS)}) and c.stopped_at is null
+      and c.provider_id is not null and coalesce(c.state ->> 'phase', '') <> 'closing'
+      and c.created_at > now() - make_interval(secs => ${within}::double precision)
+    order by c.created_at, c.id limit ${AT_ONCE}`;
+  return [...rows];
+}
+
+/** Those whose person must not be called any more, by the rules of a new call. */
+export async function barredAmong(context: Context, calls: readonly LiveCall[]): Promise<LiveCall[]> {
+  // Of the others the vendor has named no call so far.
+  const named = calls.filter(({ call_id }) => call_id !== "");
+  const known = named.filter(({ player_id }) => player_id !== null);
+  const subjects = known.map(({ player_id }) => ({ address: null, hash: null, player: player_id }));
+  const verdicts = known.length > 0 ? await verdictsOn(context, "voice", subjects) : [];
+  return [
+    ...named.filter(({ is_erased }) => is_erased),
+    ...known.filter(({ is_theirs }, index) => !is_theirs || verdicts[index]!.reasons.length > 0),
+  ];
+}
+
+/** Notes that its vendor has taken the request to end a call. */
+export async function noteStopped({ sql, property }: Tenant, id: string): Promise<void> {
+  await sql`
+    update voice_calls set stopped_at = now(), updated_at = now()
+    where property_id = ${property.id} and id = ${id} and stopped_at is null`;
+}
