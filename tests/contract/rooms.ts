@@ -161,7 +161,14 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
     "upsert.ts",
   ],
   "runtime/network": ["mail-domains.ts", "outgoing.ts", "public-address.ts", "retry-after.ts"],
-  "runtime/secrets": ["app-secret.ts", "links.ts", "sealing.ts", "signature.ts", "timed-links.ts"],
+  "runtime/secrets": [
+    "app-secret.ts",
+    "links.ts",
+    "sealed-fields.ts",
+    "sealing.ts",
+    "signature.ts",
+    "timed-links.ts",
+  ],
   "tools/templates/rendering": [
     "email-document.ts",
     "email-template.ts",

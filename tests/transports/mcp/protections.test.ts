@@ -745,6 +745,55 @@ test("each write of the catalog is always asked about, asks by itself, or is kno
   expect(writes.filter(isGrave).length).toBeGreaterThan(20);
 });
 
+describe("a question about an account", () => {
+  const SECRET = "hunter2-hunter2";
+  const manager = async () => {
+    const { token } = await service.signIn({ platformAdmin: true });
+    return { "X-Api-Key": null, Authorization: `Bearer ${token}` };
+  };
+
+  test("shows no credential of a provider, and its host", async () => {
+    const url = `smtps://postmaster:${SECRET}@mail.example.com:465`;
+    const input = { channel: "email", kind: "smtp", name: unique(), credentials: { url } };
+    const { data } = await agent("create_message_provider", input);
+    expect(data.confirmation_required).toBe(true);
+    expect(JSON.stringify(data)).not.toContain(SECRET);
+    expect(data.message).toContain('"url":"smtps://mail.example.com:465/•••"');
+    const { confirm_token } = data;
+    const done = await agent("create_message_provider", { ...input, confirm_token });
+    expect(done.isError, JSON.stringify(done.data)).toBe(false);
+    const again = await agent("update_message_provider", {
+      id: done.data.id,
+      credentials: { url: `${url}1` },
+    });
+    expect(JSON.stringify([done.data, again.data])).not.toContain(SECRET);
+    const wrong = await agent("create_message_provider", {
+      ...{ channel: "email", kind: "smtp", name: unique() },
+      credentials: { url: `${SECRET}://`, other: SECRET },
+    });
+    expect(wrong.isError).toBe(true);
+    expect(JSON.stringify(wrong.data)).not.toContain(SECRET);
+  });
+
+  test("shows no password of a user", async () => {
+    const input = { email: `${unique()}@example.com`, password: SECRET };
+    const headers = await manager();
+    const { data } = await onceOverMcp(service, CATALOG.operations.get("create_user")!, input, headers);
+    expect(data.confirmation_required).toBe(true);
+    expect(JSON.stringify(data)).not.toContain(SECRET);
+    expect(data.message).toContain('"password":"•••"');
+  });
+
+  test("each field of a call that callers never read again is sealed in questions", () => {
+    const named = [...CATALOG.operations.values()].filter(mayAsk).flatMap(({ name, input, sealed }) =>
+      Object.keys(input.shape)
+        .filter((field) => /password|secret|credential|p256dh/.test(field) && !sealed.includes(field))
+        .map((field) => `${name} ${field}`),
+    );
+    expect(named).toEqual([]);
+  });
+});
+
 test("an agent is asked before it archives a custom field by which an approved campaign finds its players", async () => {
   const key = `club_${unique()}`;
   const id = await make("create_custom_field", { key, type: "text" });
