@@ -52,7 +52,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "tools/segments": ["refresh-segment.job.ts", "segment-members.table.ts", "unknown-values.ts"],
   "tools/segments/rules": ["compile.ts", "references.ts"],
   "tools/shares": ["devices.ts", "links.ts"],
-  "tools/templates": ["channels.ts"],
+  "tools/templates": ["channels.ts", "masked-content.ts"],
   "tools/templates/mjml": ["render.ts"],
   "tools/auth": ["reset-token.ts"],
   "tools/themes/logo": ["logo.ts"],
