@@ -12,7 +12,7 @@ export function refusePastMasking(operation: Operation, inputs: readonly Record<
     });
   }
   for (const input of inputs) {
-    refuseGuessing(input, renderedColumns(operation));
+    refuseGuessing(input, { schema: operation.input, more: renderedColumns(operation) });
     if (operation.effect === "read") refuseManyLookups(input);
     else refuseMaskedForms(input);
   }

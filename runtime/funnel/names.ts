@@ -2,8 +2,9 @@ import { z } from "zod";
 import { parseQuery } from "#db/query/parse.ts";
 import { isUuid } from "#db/text.ts";
 import { Fault } from "#runtime/faults.ts";
-import { columnsOf, isWrapped, readableOf } from "#runtime/operation/columns.ts";
+import { columnsOf, readableOf } from "#runtime/operation/columns.ts";
 import type { Call } from "#runtime/operation/context.ts";
+import { bare, elementOf, fieldOf, isFree } from "#runtime/operation/field-kind.ts";
 import { foldCasing } from "#runtime/operation/input.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { RECORDS } from "#runtime/operation/record-words.ts";
@@ -47,7 +48,8 @@ export async function resolveNames(
       const elements = schemas.flatMap(elementOf);
       return Promise.all(value.map((item, index) => walk(item, elements, `${path}.${index}`)));
     }
-    if (!isObject(value)) return value;
+    // Free data, such as an event's properties, name no records.
+    if (!isObject(value) || (path !== "filters" && schemas.some(isFree))) return value;
     const found: Record<string, unknown> = { ...value };
     const [rule, noun, name, rest = ""] = ruleOf(value);
     const table = known.find((one) => one.noun === noun);
@@ -156,26 +158,6 @@ function filteredBy(
   const [, column = ""] = /^(\w+)\.(?:not\.)?(?:eq|neq|in)$/.exec(filter) ?? [];
   const columns = columnsOf(crud.table);
   return Object.hasOwn(columns, column) ? { column, schema: columns[column]!.schema } : undefined;
-}
-
-/** The schema without its wrappers. */
-function bare(schema: z.ZodType): z.ZodType {
-  return isWrapped(schema) ? bare(schema.unwrap() as z.ZodType) : schema;
-}
-
-/** The schemas of an object's field: of a union, one an option. */
-function fieldOf(schema: z.ZodType, field: string): z.ZodType[] {
-  const inner = bare(schema);
-  if (inner instanceof z.ZodUnion)
-    return inner.options.flatMap((option) => fieldOf(option as z.ZodType, field));
-  const isField = inner instanceof z.ZodObject && Object.hasOwn(inner.shape, field);
-  return isField ? [inner.shape[field]] : [];
-}
-
-function elementOf(schema: z.ZodType): z.ZodType[] {
-  const inner = bare(schema);
-  if (inner instanceof z.ZodUnion) return inner.options.flatMap((option) => elementOf(option as z.ZodType));
-  return inner instanceof z.ZodArray ? [inner.element as z.ZodType] : [];
 }
 
 function takesIds(schema: z.ZodType): boolean {

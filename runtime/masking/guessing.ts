@@ -1,6 +1,8 @@
+import type { z } from "zod";
 import { operatorAmong } from "#db/query/conditions.ts";
 import { OPTIONS } from "#db/query/parse.ts";
 import { invalid } from "#runtime/faults.ts";
+import { elementOf, fieldOf, isFree } from "#runtime/operation/field-kind.ts";
 import { GUARDED } from "./values.ts";
 
 /** Fields that are masked in answers, by the names that filters and rules have for them. */
@@ -24,7 +26,10 @@ const REFUSAL_OF_FEW =
 const REFUSAL_OF_MANY = `is masked for you, so one call compares at most ${MOST_COMPARED} values with it`;
 
 /** Refuses input by which a masked value could be guessed, letter by letter or by trying. `more`: further masked columns. */
-export function refuseGuessing(input: Record<string, unknown>, more: readonly string[]): void {
+export function refuseGuessing(
+  input: Record<string, unknown>,
+  { schema, more }: { schema: z.ZodType; more: readonly string[] },
+): void {
   const hidden = new RegExp(`(?<![a-z_])(${[...HIDDEN, ...more].join("|")})(?![a-z_@])`);
   let compared = 0;
   const compare = (at: string, field: string, operator: string | undefined, values: () => number) => {
@@ -50,7 +55,7 @@ export function refuseGuessing(input: Record<string, unknown>, more: readonly st
     if (key === "order" && hidden.test(value)) throw invalid(key, REFUSAL);
     if (!OPTIONS.has(key)) compareFilter(key, value);
   }
-  for (const { path, field, operator, value } of rulesIn(input)) {
+  for (const { path, field, operator, value } of rulesIn(input, [schema])) {
     compare(path || "conditions", field, operator, () => (Array.isArray(value) ? value.length : 1));
   }
 }
@@ -74,12 +79,14 @@ interface RuleRow {
   value: unknown;
 }
 
-/** Rule rows, wherever they stand. */
-function* rulesIn(given: unknown, path = ""): Generator<RuleRow> {
-  if (typeof given !== "object" || given === null) return;
+/** Rule rows, wherever they stand but in free data. */
+function* rulesIn(given: unknown, schemas: readonly z.ZodType[], path = ""): Generator<RuleRow> {
+  if (typeof given !== "object" || given === null || schemas.some(isFree)) return;
   const { field, operator, value } = given as Record<string, unknown>;
   if (typeof field === "string" && typeof operator === "string") yield { path, field, operator, value };
+  const isList = Array.isArray(given);
   for (const [key, inner] of Object.entries(given)) {
-    yield* rulesIn(inner, Array.isArray(given) ? `${path}[${key}]` : path ? `${path}.${key}` : key);
+    const own = schemas.flatMap((schema) => (isList ? elementOf(schema) : fieldOf(schema, key)));
+    yield* rulesIn(inner, own, isList ? `${path}[${key}]` : path ? `${path}.${key}` : key);
   }
 }

@@ -188,9 +188,10 @@ export function changesNothing(
   });
 }
 
-function askingOf({ asks, shapesMessages, movesPlayers }: Table, verb: Verb) {
+function askingOf({ asks, columns, shapesMessages, movesPlayers }: Table, verb: Verb) {
   const isShaped = shapesMessages.includes(verb);
   return {
+    sealed: Object.keys(columns).filter((name) => columns[name]!.read !== "answered"),
     asks: asks.includes(verb) || (verb !== "delete" && movesPlayers) || (isShaped && verb === "update"),
     shapesMessages: isShaped,
     movesPlayers,

@@ -23,3 +23,30 @@ export function kindOf(schema: z.ZodType): FieldKind {
     return "json";
   return "text";
 }
+
+/** The schema without its wrappers. */
+export function bare(schema: z.ZodType): z.ZodType {
+  return isWrapped(schema) ? bare(schema.unwrap() as z.ZodType) : schema;
+}
+
+/** The schemas of an object's field: of a union, one an option. */
+export function fieldOf(schema: z.ZodType, field: string): z.ZodType[] {
+  const inner = bare(schema);
+  if (inner instanceof z.ZodUnion)
+    return inner.options.flatMap((option) => fieldOf(option as z.ZodType, field));
+  const isField = inner instanceof z.ZodObject && Object.hasOwn(inner.shape, field);
+  return isField ? [inner.shape[field]] : [];
+}
+
+/** The schemas of a list's elements. */
+export function elementOf(schema: z.ZodType): z.ZodType[] {
+  const inner = bare(schema);
+  if (inner instanceof z.ZodUnion) return inner.options.flatMap((option) => elementOf(option as z.ZodType));
+  return inner instanceof z.ZodArray ? [inner.element as z.ZodType] : [];
+}
+
+/** Whether callers name the fields of such a value themselves, as those of an event's properties. */
+export function isFree(schema: z.ZodType): boolean {
+  const inner = bare(schema);
+  return inner instanceof z.ZodPipe ? isFree(inner.in as z.ZodType) : inner instanceof z.ZodRecord;
+}

@@ -41,6 +41,8 @@ export interface Operation {
   readonly status: 200 | 201 | 202;
   /** Fields of the result that are shown once and never stored, logged or replayed. */
   readonly secrets: readonly string[];
+  /** Fields of the input that no question repeats: passwords and vendors' credentials. */
+  readonly sealed: readonly string[];
   /** The table of this CRUD operation. */
   readonly crud?: { table: Table; verb: Verb };
   handler(context: Context, input: Input): Promise<unknown>;
@@ -130,6 +132,7 @@ interface ToolDefinition<I extends Shape, O extends z.ZodType> {
   faults: readonly FaultCode[];
   status?: 200 | 201 | 202;
   secrets?: readonly string[];
+  sealed?: readonly string[];
   crud?: { table: Table; verb: Verb };
   bulk?: boolean;
   asks?: boolean;
@@ -163,6 +166,7 @@ export function tool<I extends Shape, O extends z.ZodType>(definition: ToolDefin
     realm: "property",
     status: 200,
     secrets: [],
+    sealed: [],
     bulk: false,
     asks: false,
     shapesMessages: false,

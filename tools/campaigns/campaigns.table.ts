@@ -13,6 +13,7 @@ import {
   table,
   type Values,
 } from "#runtime/operation/table.ts";
+import { refuseCarrying } from "#tools/templates/masked-content.ts";
 import { mjmlChange } from "#tools/templates/mjml/render.ts";
 import { checkSyntax, parseText } from "#tools/templates/rendering/liquid.ts";
 import { lockUses } from "#tools/uses/refuse-used.ts";
@@ -64,6 +65,7 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
     throw invalid("scheduled_at", "is set by schedule_campaign; here it can only be null");
   }
   checkSyntax(input);
+  await refuseCarrying(context, input);
   await checkScript(context, input.voice_script, parseText);
   const next = afterChange(columns, change);
   checkExpiry(next);

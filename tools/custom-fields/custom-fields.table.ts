@@ -3,7 +3,7 @@ import { Fault, invalid } from "#runtime/faults.ts";
 import { afterChange, createOnly, pastTime, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, type RowOf, table, type Values } from "#runtime/operation/table.ts";
-import { givesValue, refuseUsed, refuseUsedInJourney } from "#tools/uses/refuse-used.ts";
+import { givesValue, refuseUsed, refuseUsedInJourney, useWords } from "#tools/uses/refuse-used.ts";
 import { CUSTOM_TYPES, type CustomType, lockCustomFields } from "./values.ts";
 
 const MOST_FIELDS = 200;
@@ -45,6 +45,7 @@ export default table({
   called: "key",
   description:
     "A custom field extends the built-in player fields, with a key and a type. custom accepts only keys that are defined here; conditions use custom.<key>. Archive a field that is no longer used: its values stay readable, and no new ones are accepted.",
+  asks: ["update"],
   columns,
   beforeWrite,
 });
@@ -69,6 +70,7 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
   if (before && next.archived_at && !before.archived_at) {
     const journey = givesValue(before.key, null);
     await refuseUsedInJourney(context, { noun: "custom field", key: before.key }, { journey });
+    await askAboutUses(context, before.key);
   }
   if (verb === "create") {
     await checkRoom(context);
@@ -83,6 +85,13 @@ function checkValues({ type, enum_values: values }: Definition): void {
   if (type === "enum" && values.length === 0)
     throw invalid("enum_values", "are missing: an enum needs at least one");
   if (new Set(values).size !== values.length) throw invalid("enum_values", "contain a value twice");
+}
+
+/** Of an archived field no player gets another value, so its rules find the same players from then on. */
+async function askAboutUses(context: Context, key: string): Promise<void> {
+  const uses = await useWords(context, { noun: "custom field", key });
+  if (uses.length === 0) return;
+  context.ask?.({ sentences: () => [`The custom field ${key} takes no new values from now on.`, ...uses] });
 }
 
 /** Writers of values wait for this transaction, so none is added after this check. */

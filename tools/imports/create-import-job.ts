@@ -4,6 +4,7 @@ import { z } from "zod";
 import { csvLine, safeCell } from "#db/stream/csv.ts";
 import { counted } from "#runtime/counted.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
+import { refuseMasked } from "#runtime/masking/refuse-masked.ts";
 import { viewOf } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
@@ -62,6 +63,12 @@ export default tool({
     const settings: ImportParams = asRows
       ? { ...given, ...AS_WRITTEN, ...(given.decimal === "auto" && { decimal: "." }) }
       : given;
+    if (changesPlayers(settings)) {
+      refuseMasked(
+        context.call,
+        "the messages to players would go to another address; on_conflict skip adds new players",
+      );
+    }
     const customs = await customFields(context);
     checkParams(settings, customs);
     await checkSegment(context, settings.segment_id);

@@ -1,6 +1,7 @@
 import { Fault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, table, type Values } from "#runtime/operation/table.ts";
+import { refuseCarrying } from "#tools/templates/masked-content.ts";
 import { columns } from "./journey/columns.ts";
 
 export default table({
@@ -15,7 +16,11 @@ export default table({
   beforeWrite,
 });
 
-async function beforeWrite(_: Context, { verb, input, current }: Change<typeof columns>): Promise<Values> {
+async function beforeWrite(
+  context: Context,
+  { verb, input, current }: Change<typeof columns>,
+): Promise<Values> {
+  if (verb !== "delete") await refuseCarrying(context, input.draft_definition);
   if (verb === "create") return input;
   if (verb === "update") return { ...input, version: current.version + 1 };
   if (current.status === "draft" || current.status === "archived") return {};

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { Fault, invalid, noSuch } from "#runtime/faults.ts";
+import { refuseMasked } from "#runtime/masking/refuse-masked.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { RECORDS } from "#runtime/operation/record-words.ts";
@@ -47,6 +48,7 @@ export default tool({
   deadline: 30_000,
   async handler(context, { playerId, duplicateId }) {
     const { sql, emit, audit } = context;
+    refuseMasked(context.call, "the messages to a player would go to another address");
     if (playerId === duplicateId) throw invalid("duplicateId", "must be another player than playerId");
     await sql`set local lock_timeout = '20s'`;
     await lockImports(context);

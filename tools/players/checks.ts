@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from "node:crypto";
 import { Fault, invalid } from "#runtime/faults.ts";
+import { refuseMasked } from "#runtime/masking/refuse-masked.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { changesNothing } from "#runtime/operation/crud.ts";
 import { type UntilRefused, untilRefused } from "#runtime/together.ts";
@@ -47,6 +48,7 @@ export async function beforeWrites(
     values: storedValues(context, change, { fields, id: ids[index]! }),
   }));
   const updates = stored.done.flatMap(({ current, values }) => (current ? [{ current, values }] : []));
+  refuseMoved(context, updates);
   await askAboutWeakening(context, updates);
   for (const { current, values } of stored.done) if (!current) askAboutNewTexts(context, values);
   const persons = await checkedPersons(context, stored.done);
@@ -65,6 +67,17 @@ export async function beforeWrites(
     freed.map(({ current }) => current.id),
   );
   return { done: checked.map(({ values }) => values), refusal: persons.refusal ?? stored.refusal };
+}
+
+/** A message to the player would show another address what its sender may not see. */
+function refuseMoved({ call }: Context, updates: readonly { current: Player; values: PlayerValues }[]): void {
+  const isMoved = updates.some(({ current, values: { email, phone } }) =>
+    [
+      [email, current.email],
+      [phone, current.phone],
+    ].some(([next, last]) => Boolean(next) && next !== last),
+  );
+  if (isMoved) refuseMasked(call, "the messages to a player would go to another address");
 }
 
 interface Storing {

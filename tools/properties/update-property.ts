@@ -10,13 +10,14 @@ import { given, PropertyView, propertyColumns, settings } from "./property.ts";
 
 const optional = z.object(settings).partial().shape;
 
-/** Settings that messages show: an approved campaign is another one with others. */
+/** Settings that messages show, or by which players get them: an approved campaign is another one with others. */
 const IN_MESSAGES: ReadonlySet<string> = new Set([
   ...["name", "legal_name", "postal_address", "responsible_gaming_footer", "privacy_policy_url"],
   ...["sms_opt_out_text", "from_email", "from_name"],
+  ...["min_age", "email_consent_mode", "tracking"],
 ]);
 const PAUSES =
-  "Campaigns that were approved with other names, senders or footers pause when they fire. Approve them again: schedule them anew, or resume them.";
+  "Campaigns that were approved with other settings pause when they fire, or in the middle of their sending. Approve them again: schedule them anew, or resume them.";
 
 export default tool({
   name: "update_property",

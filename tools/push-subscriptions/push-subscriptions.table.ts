@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { Fault, noSuch } from "#runtime/faults.ts";
+import { refuseMasked } from "#runtime/masking/refuse-masked.ts";
 import { createOnly, hidden, readable, timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, table, type Values } from "#runtime/operation/table.ts";
@@ -44,6 +45,7 @@ export default table({
 
 async function beforeWrite(context: Context, { verb, input }: Change<typeof columns>): Promise<Values> {
   if (verb !== "create") return input;
+  refuseMasked(context.call, "the browser would get a player's messages");
   const { sql, property } = context;
   const [player] = await sql`
     select from players where property_id = ${property.id} and id = ${input.player_id} and deleted_at is null

@@ -9,6 +9,7 @@ import { refuseUsed } from "#tools/uses/refuse-used.ts";
 import { checkScript } from "#tools/voice/check-script.ts";
 import { VoiceScript } from "#tools/voice/script.ts";
 import { MESSAGE_CHANNELS } from "./channels.ts";
+import { refuseCarrying } from "./masked-content.ts";
 import { mjmlChange } from "./mjml/render.ts";
 import { checkSyntax, parseText } from "./rendering/liquid.ts";
 
@@ -68,6 +69,7 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
   }
   if (current && isChecked(columns, input, "sending")) await checkNotSending(context, current);
   checkSyntax(input);
+  await refuseCarrying(context, input);
   await checkScript(context, input.voice_script, parseText);
   const next = afterChange(columns, change);
   const made = await engineChange(context, next, change);

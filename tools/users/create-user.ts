@@ -14,6 +14,7 @@ export default tool({
   access: "operator",
   asks: true,
   realm: "system",
+  sealed: ["password"],
   input: {
     email: z.email().max(320),
     password: z.string().describe("12 to 256 characters"),

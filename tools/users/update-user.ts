@@ -15,6 +15,7 @@ export default tool({
   access: "operator",
   asks: true,
   realm: "system",
+  sealed: ["password"],
   input: {
     user_id: z.uuid().describe("From list_users"),
     name: z.string().trim().min(1).max(200).nullable().optional(),

@@ -9,6 +9,9 @@ export type Used =
   | { noun: "segment" | "template" | "game" | "provider"; id: string }
   | { noun: "custom field"; key: string };
 
+/** A person who decides reads no more. */
+const MOST_NAMED = 5;
+
 type User = "campaign" | "game" | "segment" | "journey";
 
 /** For each kind of user, whether one of its rows names the record: SQL over its row `u`. */
@@ -65,16 +68,33 @@ export function isLiveVersion(propertyId: string, version: Fragment): Fragment {
         and e.status = 'active')))`;
 }
 
+/** The work under way that needs a record, in a sentence for each; see `refuseUsed`. */
+export async function useWords(tenant: Tenant, used: Used): Promise<string[]> {
+  const users = await usersOf(tenant, { ...usesOf(used), journey: inVersion(used) }, MOST_NAMED);
+  return users.map((user) => sentence(user, used.noun));
+}
+
 async function refuse(tenant: Tenant, noun: Used["noun"], uses: Uses, hint?: string): Promise<void> {
-  const { sql: transaction, property } = tenant;
   await lockChanges(tenant);
-  const parts = Object.entries(uses).map(([kind, names]) => rowsOf(property.id, kind as User, names));
-  const [user] = await transaction<{ kind: User; name: string; status: string | null }[]>`
-    ${join(parts, " union all ")} limit 1`;
+  const [user] = await usersOf(tenant, uses, 1);
   if (!user) return;
-  const which = user.status === null ? "" : `, which is ${user.status},`;
-  const words = [`The ${user.kind} "${user.name}"${which} uses this ${noun}.`, REMEDIES[user.kind](noun)];
+  const words = [sentence(user, noun), REMEDIES[user.kind](noun)];
   throw new Fault("conflict", { message: [...words, ...(hint === undefined ? [] : [hint])].join(" ") });
+}
+
+interface UserRow {
+  kind: User;
+  name: string;
+  status: string | null;
+}
+
+function usersOf({ sql: transaction, property }: Tenant, uses: Uses, most: number): Promise<UserRow[]> {
+  const parts = Object.entries(uses).map(([kind, names]) => rowsOf(property.id, kind as User, names));
+  return transaction<UserRow[]>`${join(parts, " union all ")} limit ${most}`;
+}
+
+function sentence({ kind, name, status }: UserRow, noun: Used["noun"]): string {
+  return `The ${kind} "${name}"${status === null ? "" : `, which is ${status},`} uses this ${noun}.`;
 }
 
 function rowsOf(propertyId: string, kind: User, names: Fragment): Fragment {

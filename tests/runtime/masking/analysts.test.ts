@@ -262,4 +262,56 @@ describe("a masked key", () => {
       false,
     );
   });
+
+  test("moves the messages to no player elsewhere", async () => {
+    const moved = { id: player, email: "mine@example.net" };
+    expect((await asked("update_player", moved)).data).toMatchObject(refusal);
+    expect((await asked("update_player", { id: player, phone: "+17025550188" })).data).toMatchObject(refusal);
+    expect((await asked("update_player", { id: player, tier: "Gold" })).isError).toBe(false);
+    const { data: own } = await asked("create_player", { player_id: "MINE-1", email: "mine@example.net" });
+    expect(own, JSON.stringify(own)).toMatchObject({ player_id: "MINE-1" });
+    const merging = { playerId: own.id, duplicateId: player };
+    expect((await asked("merge_players", merging)).data).toMatchObject(refusal);
+    const rows = [{ player_id: "MINE-1", email: "mine@example.org" }];
+    expect((await asked("create_import_job", { rows })).data).toMatchObject(refusal);
+    expect((await asked("create_import_job", { rows, on_conflict: "skip" })).isError).toBe(false);
+    const browser = { endpoint: "https://push.example.com/x", p256dh: "x", auth: "x" };
+    expect((await asked("create_push_subscription", { player_id: player, ...browser })).isError).toBe(true);
+  });
+
+  test.each([
+    '<a href="https://mine.example/?e={{ email }}">Go</a>',
+    "{% assign e = player.phone %}<p>{{ e }}</p>",
+    "{{ player['birth_date'] }}",
+    "{% for one in player.custom %}{{ one }}{% endfor %}",
+    '{% assign f = "email" %}{{ player[f] }}',
+    "{{ player.custom.butler }}",
+  ])("writes no message that could carry away what it does not see: %s", async (html) => {
+    const template = await asked("create_template", { name: html, subject: "Hi", html });
+    expect(template.data, JSON.stringify(template.data)).toMatchObject(refusal);
+    const letter = await asked("create_campaign", { name: html, audience: "all", body_html: html });
+    expect(letter.data).toMatchObject(refusal);
+    const config = { channel: "email", subject: "Hi", body_html: html };
+    const nodes = [
+      { id: "in", type: "trigger", config: { on: "api" } },
+      { id: "hello", type: "message", config },
+    ];
+    const edges = [{ from: "in", to: "hello" }];
+    const journey = await asked("create_journey", { name: html, draft_definition: { nodes, edges } });
+    expect(journey.data).toMatchObject(refusal);
+  });
+
+  test("writes the usual message, by a sender and with answers at the property's own domain", async () => {
+    const { id: propertyId } = service.tenant;
+    await service.call("update_property", { propertyId, from_email: "desk@casino.example" });
+    const html =
+      '<p>Dear {{ first_name | default: "friend" }}, {{ player.tier }}</p><a href="https://play.example/?p={{ player.player_id }}">Play</a>';
+    const letter = { name: "Usual", subject: "Hi", body_html: html, reply_to: "host@casino.example" };
+    expect((await asked("create_campaign", letter)).isError).toBe(false);
+    const elsewhere = await asked("create_campaign", { ...letter, reply_to: "host@mine.example" });
+    expect(elsewhere.data).toMatchObject(refusal);
+    expect((await asked("create_campaign", { ...letter, from_email: "a@mine.example" })).data).toMatchObject(
+      refusal,
+    );
+  });
 });

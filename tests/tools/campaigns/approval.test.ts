@@ -3,8 +3,10 @@ import { raw } from "#db/sql.ts";
 import { changesSince } from "#tools/approvals/approval.ts";
 import { APPROVED_COLUMNS } from "#tools/campaigns/approval/prints.ts";
 import campaigns from "#tools/campaigns/campaigns.table.ts";
+import { otherWords } from "#tools/campaigns/content/other-words.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { DEFAULT_THEME } from "#tools/themes/theme.ts";
+import { workOf } from "../../support/cpu-time.ts";
 import { onceOverMcp } from "../../support/operation-calls.ts";
 import { newScenario, type Scenario } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
@@ -272,6 +274,18 @@ describe("a confirmation", () => {
     [`{% raw %}{{ " {% endraw %}{% if tier == 'Iron' %}{{ "Bring it all" }}{% endif %}`, '"Bring it all"'],
     ["Do not bring it. {% if tier == 'Iron' %}<p>Do</p><p>bring it</p>{% endif %}", '"Do\\n\\nbring it"'],
     ["Do not bring it. {% if tier == 'Iron' %}Do {% # x %}bring it{% endif %}", '"Do bring it"'],
+    [
+      "You will not lose it. {% if tier == 'Iron' %}You will {{ '' }}lose it{% endif %}",
+      '"You will …lose it"',
+    ],
+    [
+      "You will not lose it. {% if tier == 'Iron' %}You will {{ tier | slice: 0, 0 }} lose it{% endif %}",
+      '"You will … lose it"',
+    ],
+    [
+      '<a href="https://play.example/">Go</a> not today. {% if tier == "Iron" %}<a href="https://play.example/">Go</a> today{% endif %}',
+      'today"',
+    ],
   ])("shows the words that a condition keeps for others: %s", async (block, words) => {
     const { id } = await approved();
     const { data } = await agent("update_campaign", { id, body_html: `<p>Don't wait.</p>${block}` });
@@ -308,6 +322,18 @@ describe("a confirmation", () => {
     expect(data.message).toContain(
       "It is too long to be searched for all words that other players may read.",
     );
+  });
+
+  test("gives up the search of a hostile text before it holds up others, and says so", async () => {
+    const seen = "a b ".repeat(20_000);
+    const parts = Array.from({ length: 190 }, () => "a\n\nb").join("{{ tier }}");
+    const source = { html: `{% if tier %}${parts}{% endif %}`, text: null, script: null };
+    let said: string[] = [];
+    const spent = await workOf(() => {
+      said = otherWords([source], { words: [seen], values: ["Gold"] });
+    });
+    expect(said.at(-1)).toBe("It is too long to be searched for all words that other players may read.");
+    expect(spent).toBeLessThan(600);
   });
 
   test("shows a category of the inbox with half a tag as it is written", async () => {

@@ -119,3 +119,34 @@ test("an agent is asked about a list of those who may play, by each way to chang
   const { id } = await here.call("create_segment_member", member);
   expect((await agent("delete_segment_member", { id })).message).toContain(words);
 });
+
+test("an agent is asked before winners of a game get other codes, and reads them", async () => {
+  const { agent, ...here } = await place();
+  const { id: poolId } = await here.call("create_code_pool", { name: "Dinners" });
+  const codes = ["GOOD-0001", "See evil.example"];
+  expect(await agent("add_prize_codes", { poolId, codes: ["GOOD-0000"] })).toMatchObject({ added: 1 });
+  await here.game([{ value: 10, inventory_total: 1, code_pool_id: poolId }, ...HALF.slice(1)], {
+    name: "Wheel",
+  });
+  const asked = await agent("add_prize_codes", { poolId, codes });
+  expect(asked.message).toContain(
+    'Winners of "Wheel" get codes of the pool "Dinners". This adds 2 codes: "GOOD-0001", "See evil.example".',
+  );
+  const { confirm_token } = asked;
+  expect(await agent("add_prize_codes", { poolId, codes, confirm_token })).toMatchObject({ added: 2 });
+});
+
+test("a game that is played keeps the age and the clock of its rules, by any setting of the property", async () => {
+  const { agent: _, ...here } = await place();
+  const birth_date = new Date(Date.now() - 19.5 * 365.25 * 86_400_000).toISOString().slice(0, 10);
+  const young = await here.player({ birth_date });
+  const game = await here.game(HALF);
+  const settings = { min_age: 18, timezone: "Asia/Tokyo" };
+  await service.call("update_property", { propertyId: here.id, ...settings });
+  expect(await here.call("get_game", { id: game })).toMatchObject({
+    min_age: 21,
+    reset_timezone: "America/New_York",
+    rules_text: expect.stringContaining("who are 21 or older"),
+  });
+  expect(await here.check(game, young)).toMatchObject({ allowed: false, code: "not_eligible" });
+});

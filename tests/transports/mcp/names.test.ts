@@ -192,3 +192,11 @@ test("of many names the first ten are shown, and the others counted", async () =
   expect(text.match(/the player "H3/g)).toHaveLength(10);
   expect(text).toContain("4 more were found by their names.");
 });
+
+test.each([
+  { field: "campaign.Nothing.clicked", operator: "is" },
+  { answers: [{ field: "segment.Nothing", operator: "in_segment", value: "x" }] },
+])("free data are no rules: %j", async (properties) => {
+  const told = await tool("create_player_event", { player_id: ids.player, name: "form", properties });
+  expect(told.data, JSON.stringify(told.data)).toMatchObject({ name: "form", properties });
+});

@@ -689,7 +689,6 @@ describe("what is asked about a person", () => {
 
 /** Writes of agents that nobody is asked about, each with the reason. */
 const AT_ONCE = {
-  add_prize_codes: "data; the claims that take them are a game's",
   archive_game: "an ended game alone",
   cancel_campaign: "it stops messages",
   consent_revoke: "it stops messages",
@@ -729,7 +728,6 @@ const AT_ONCE = {
   unsubscribe: "it stops messages",
   unsubscribe_push: "it stops messages",
   update_code_pool: "data",
-  update_custom_field: "data",
   update_game: "a draft; activate_game asks",
   update_game_prize: "a draft's",
   update_journey: "the draft alone; publish_journey asks",
@@ -746,4 +744,70 @@ test("each write of the catalog is always asked about, asks by itself, or is kno
   const silent = writes.filter((operation) => !mayAsk(operation)).map(({ name }) => name);
   expect(silent.toSorted()).toEqual(Object.keys(AT_ONCE).toSorted());
   expect(writes.filter(isGrave).length).toBeGreaterThan(20);
+});
+
+describe("a question about an account", () => {
+  const SECRET = "hunter2-hunter2";
+  const manager = async () => {
+    const { token } = await service.signIn({ platformAdmin: true });
+    return { "X-Api-Key": null, Authorization: `Bearer ${token}` };
+  };
+
+  test("shows no credential of a provider, and its host", async () => {
+    const url = `smtps://postmaster:${SECRET}@mail.example.com:465`;
+    const input = { channel: "email", kind: "smtp", name: unique(), credentials: { url } };
+    const { data } = await agent("create_message_provider", input);
+    expect(data.confirmation_required).toBe(true);
+    expect(JSON.stringify(data)).not.toContain(SECRET);
+    expect(data.message).toContain('"url":"smtps://mail.example.com:465/•••"');
+    const { confirm_token } = data;
+    const done = await agent("create_message_provider", { ...input, confirm_token });
+    expect(done.isError, JSON.stringify(done.data)).toBe(false);
+    const again = await agent("update_message_provider", {
+      id: done.data.id,
+      credentials: { url: `${url}1` },
+    });
+    expect(JSON.stringify([done.data, again.data])).not.toContain(SECRET);
+    const wrong = await agent("create_message_provider", {
+      ...{ channel: "email", kind: "smtp", name: unique() },
+      credentials: { url: `${SECRET}://`, other: SECRET },
+    });
+    expect(wrong.isError).toBe(true);
+    expect(JSON.stringify(wrong.data)).not.toContain(SECRET);
+  });
+
+  test("shows no password of a user", async () => {
+    const input = { email: `${unique()}@example.com`, password: SECRET };
+    const headers = await manager();
+    const { data } = await onceOverMcp(service, CATALOG.operations.get("create_user")!, input, headers);
+    expect(data.confirmation_required).toBe(true);
+    expect(JSON.stringify(data)).not.toContain(SECRET);
+    expect(data.message).toContain('"password":"•••"');
+  });
+
+  test("each field of a call that callers never read again is sealed in questions", () => {
+    const named = [...CATALOG.operations.values()].filter(mayAsk).flatMap(({ name, input, sealed }) =>
+      Object.keys(input.shape)
+        .filter((field) => /password|secret|credential|p256dh/.test(field) && !sealed.includes(field))
+        .map((field) => `${name} ${field}`),
+    );
+    expect(named).toEqual([]);
+  });
+});
+
+test("an agent is asked before it archives a custom field by which an approved campaign finds its players", async () => {
+  const key = `club_${unique()}`;
+  const id = await make("create_custom_field", { key, type: "text" });
+  const archived_at = new Date().toISOString();
+  const conditions = [{ field: `custom.${key}`, operator: "is_not_set" }];
+  const campaign = await scenario.campaign({ name: unique(), audience: null, conditions });
+  const scheduled_at = new Date(Date.now() + 86_400_000).toISOString();
+  await scenario.call("schedule_campaign", { campaign_id: campaign, segment_id: null, scheduled_at });
+  const { data } = await agent("update_custom_field", { id, archived_at });
+  expect(data.message).toContain(`The custom field ${key} takes no new values from now on.`);
+  expect(data.message).toMatch(/The campaign "[0-9a-f]{8}", which is scheduled, uses this custom field\./);
+  expect(await agent("update_custom_field", { id, label: "Club" })).toMatchObject({ isError: false });
+  const other = await make("create_custom_field", { key: `free_${unique()}`, type: "text" });
+  const done = await agent("update_custom_field", { id: other, archived_at });
+  expect(Date.parse(String(done.data.archived_at))).toBe(Date.parse(archived_at));
 });

@@ -14,7 +14,7 @@ import {
   listFacts,
   type Prints,
 } from "#tools/approvals/approval.ts";
-import { type Campaign, changeStatus } from "#tools/campaigns/campaign/campaign.ts";
+import { type Campaign, changeStatus, findCampaign } from "#tools/campaigns/campaign/campaign.ts";
 import { countPlayers, hasAudience, referencesOf } from "#tools/campaigns/planning/audience.ts";
 import { estimatedCost, volumeOf } from "#tools/campaigns/preflight/cost.ts";
 import { checkReadiness } from "#tools/campaigns/preflight/readiness.ts";
@@ -138,6 +138,13 @@ export async function holdIfChanged(context: Context, campaign: Campaign): Promi
   const status_reason = `changed since it was approved: ${changes.join(", ")}`.slice(0, MOST_CHARACTERS);
   await changeStatus(context, campaign.id, "hold", { status_reason });
   return true;
+}
+
+/** The same for one that is sending and not locked: the winner of its test, and the rest of a long delivery, come later. */
+export async function holdSendingIfChanged(context: Context, campaign: Campaign): Promise<boolean> {
+  if ((await unapproved(context, campaign)).length === 0) return false;
+  const locked = await findCampaign(context, campaign.id, { lock: true });
+  return locked.status === "sending" && holdIfChanged(context, locked);
 }
 
 /** In words, how the campaign differs from what was approved: nothing may be sent then. */

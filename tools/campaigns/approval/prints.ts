@@ -61,7 +61,7 @@ export async function campaignPrints(context: Tenant, campaign: Campaign): Promi
     audience: { ...part("audience"), ...(await ruleFields(context, campaign)) },
     channel: part("channel"),
     time: part("time"),
-    flags: { ...part("flags"), clock: clockField(context, campaign) },
+    flags: { ...part("flags"), clock: clockField(context, campaign), ...lawFields(context, campaign) },
     provider: { ...part("provider"), carrier: { words: CARRIER, value: carrier } },
     variants: part("variants"),
   });
@@ -82,6 +82,19 @@ function clockField({ property }: Tenant, campaign: Campaign): Fields[string] {
   return {
     words: "the property's clock, by which its hour goes",
     value: campaign.send_in_player_timezone ? property.timezone : null,
+  };
+}
+
+/** The property's settings by which the gate lets players in. */
+function lawFields({ property }: Tenant, campaign: Campaign): Fields {
+  const { min_age, email_consent_mode, tracking } = property;
+  const channel = sendingChannel(campaign);
+  return {
+    age: { words: "the least age of the property's players", value: min_age },
+    ...(channel === "email" && {
+      consent: { words: "whether the property's mail needs consent", value: email_consent_mode },
+    }),
+    tracking: { words: "whether the property counts opens and clicks", value: tracking },
   };
 }
 

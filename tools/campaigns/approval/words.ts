@@ -113,7 +113,8 @@ export async function examplesOf(context: Context, campaign: Campaign): Promise<
   const words = (campaign.ab_test ? shown : shown.slice(0, 1)).flatMap(({ variant_id, ...parts }, index) =>
     messageWords(parts, `One message of ${index === 0 ? "them" : `the variant ${variant_id}`}${unfilled}`),
   );
-  return [...words, ...otherWords(sources, words, messages.length === 0)];
+  const values = messages.length > 0 ? samples.flatMap((sample) => sample.values) : null;
+  return [...words, ...otherWords(sources, { words, values })];
 }
 
 /** The message before it is filled, of each variant. */

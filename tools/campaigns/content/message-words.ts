@@ -56,11 +56,11 @@ const CLOSING = `"'>`;
 
 /**
  * The words of a part of HTML that begins and ends anywhere, a tag or a comment included: first as it is read in a
- * text, with all its addresses, then by each other place.
+ * text, with all its addresses, then by each other place until the time `isOver`.
  */
-export function fragmentWords(html: string): string[][] {
+export function fragmentWords(html: string, isOver: () => boolean): string[][] {
   const read = BEGINNINGS.flatMap(([begun, mark]) =>
-    mark.test(html) ? [pieceWords(`${begun}${html}${CLOSING}`).map(withoutClosing)] : [],
+    !isOver() && mark.test(html) ? [pieceWords(`${begun}${html}${CLOSING}`).map(withoutClosing)] : [],
   );
   return [[...(read.shift() ?? []), ...addressesOf(`${html}${CLOSING}`, "open")], ...read];
 }

@@ -8,6 +8,8 @@ const MOST_CHARACTERS = 1_000;
 
 const CONDITIONS = "It has conditions ({% if %}): other players may read other words.";
 const UNSEARCHED = "It is too long to be searched for all words that other players may read.";
+/** Milliseconds of the processor for one search, which holds up the process. A usual mail takes a few. */
+const MOST_MS = 100;
 /** Characters of HTML that are searched in all ways. Large mail clients cut off longer mails. */
 const MOST_SEARCHED = 100_000;
 /** In JSON, which writes a break as two characters. A loop leaves its words out where a player has none of its items. */
@@ -21,23 +23,34 @@ export interface Source {
   [part: string]: unknown;
 }
 
+/** What a person is shown of a message. */
+export interface Shown {
+  words: readonly string[];
+  /** The values that tags have printed in it; null where it is shown as it is written. */
+  values: readonly string[] | null;
+}
+
 /**
  * The words of a message, before it is filled, that the shown one lacks: other players or another day may bring them.
- * Of an `unfilled` one that is shown no part is known to be read by all.
+ * Of one that is shown as it is written no part is known to be read by all.
  */
-export function otherWords(sources: Source[], shown: string[], unfilled = false): string[] {
-  const seen = onOneLine(shown.join("\n"));
+export function otherWords(sources: Source[], shown: Shown): string[] {
+  const seen = onOneLine(shown.words.join("\n"));
+  const unfilled = shown.values === null;
+  const strip = strippingOf(shown);
   const htmls = sources.flatMap(({ html }) => (html ? branchesOf(html, unfilled) : []));
   const texts = sources.flatMap(({ html: _, text, ...rest }) =>
     stringsIn(rest.script ? rest : [text, rest]).flatMap((source) => branchesOf(source)),
   );
-  const isSearched = htmls.flat().join("").length <= MOST_SEARCHED;
+  const isLong = htmls.flat().join("").length > MOST_SEARCHED;
+  const isOver = deadline();
   const all = [
-    ...htmls.flatMap((pieces) => htmlWords(pieces, isSearched)),
+    ...htmls.flatMap((pieces) => htmlWords(pieces, isLong, isOver)),
     ...texts.map((pieces) => pieces.join("").trim()),
     ...stringsIn(sources).flatMap(textsInTags).filter(hasWords),
   ];
-  const others = [...new Set(all)].filter((words) => !isShown(words, seen));
+  const others = [...new Set(all)].filter((words) => isOver() || !isShown(words, { seen, strip, isOver }));
+  const isSearched = !(isLong || isOver());
   const named = others.slice(0, MOST_TEXTS).map((text) => quoted(text, MOST_CHARACTERS));
   const more = others.length > MOST_TEXTS ? ` and ${others.length - MOST_TEXTS} more` : "";
   return [
@@ -49,13 +62,27 @@ export function otherWords(sources: Source[], shown: string[], unfilled = false)
   ];
 }
 
+/** Answers whether the time of a search is over: its processor's time, which others do not take. */
+function deadline(): () => boolean {
+  const from = process.threadCpuUsage();
+  let isOver = false;
+  return () => {
+    const { user, system } = process.threadCpuUsage(from);
+    isOver ||= user + system > MOST_MS * 1_000;
+    return isOver;
+  };
+}
+
 /** The words of a branch. Its tags may print the end of a comment or of an attribute: then each piece has its own words. */
-function htmlWords(pieces: string[], isSearched: boolean): string[] {
-  const words = pieceWords(pieces.join(""));
-  if (!isSearched) return words;
+function htmlWords(pieces: string[], isLong: boolean, isOver: () => boolean): string[] {
+  const whole = pieces.join("");
+  if (isOver()) return [whole];
+  const words = pieceWords(whole);
+  if (isLong) return words;
   const known = words.join("\n");
   const fragments = pieces.flatMap((piece) => {
-    const [plain = [], ...others] = fragmentWords(piece);
+    if (isOver()) return [];
+    const [plain = [], ...others] = fragmentWords(piece, isOver);
     const own = plain.join("\n");
     return [
       ...plain.filter((text) => !known.includes(text)),
@@ -115,24 +142,52 @@ const MOST_PARTS = 200;
  * Whether the words stand in what is shown, as whole words and in one piece but for printed values. Words from two
  * sentences would make a third one.
  */
-function isShown(words: string, seen: string): boolean {
+function isShown(
+  words: string,
+  { seen, strip, isOver }: { seen: string; strip: Strip; isOver: () => boolean },
+): boolean {
   const parts = words.split(/([…\n()]+)/, 2 * MOST_PARTS);
   if (words.length > seen.length || parts.length === 2 * MOST_PARTS) return false;
   let ends: number[] | null = null;
-  let isPrinted = false;
+  let marks = "";
   for (const [index, part] of parts.entries()) {
-    if (index % 2 === 1) isPrinted ||= /[…)]/.test(part);
+    if (index % 2 === 1) marks += part;
     const word = index % 2 === 1 ? "" : onOneLine(JSON.stringify(part.replace(ENDS, "")).slice(1, -1));
     if (word === "") continue;
-    ends = endsOf(word, seen, ends, isPrinted);
-    if (ends.length === 0) return false;
-    isPrinted = false;
+    const between = marks;
+    ends = endsOf(word, seen, ends, (gap) => !LETTER.test(withoutPrinted(gap, between, strip)));
+    if (ends.length === 0 || isOver()) return false;
+    marks = "";
   }
   return true;
 }
 
+/** Takes the values that tags have printed out of a text. */
+type Strip = (text: string) => string;
+
+/** The text between two words without the values that stand there, and without what is added to an address. */
+function withoutPrinted(gap: string, marks: string, strip: Strip): string {
+  const rest = marks.includes(")") ? gap.replace(/^[^\s()]*\)/, "") : gap;
+  return marks.includes(PRINTED) ? strip(rest) : rest;
+}
+
+/** Knows the values that the shown message has from its tags. A tag may print nothing, so other words are none. */
+function strippingOf({ values }: Shown): Strip {
+  if (values === null) return (text) => text.replace(/\{\{[^{}]*\}\}/g, "");
+  const texts = [...new Set(values)]
+    .filter((text) => LETTER.test(text) && text.length <= MOST_BETWEEN)
+    .map((text) => onOneLine(JSON.stringify(text).slice(1, -1)))
+    .toSorted((a, b) => b.length - a.length);
+  return (text) => texts.reduce((rest, value) => rest.replaceAll(value, ""), text);
+}
+
 /** The ends of all such words, each behind the nearest one of `before`. A letter of another word is none. */
-function endsOf(word: string, seen: string, before: number[] | null, isPrinted: boolean): number[] {
+function endsOf(
+  word: string,
+  seen: string,
+  before: number[] | null,
+  isGap: (gap: string) => boolean,
+): number[] {
   const ends: number[] = [];
   let next = 0;
   for (let at = seen.indexOf(word); at >= 0; at = seen.indexOf(word, at + 1)) {
@@ -141,7 +196,7 @@ function endsOf(word: string, seen: string, before: number[] | null, isPrinted: 
     while (before && next < before.length && before[next]! <= at) next++;
     const from = before ? before[next - 1] : at;
     if (from === undefined || at - from > MOST_BETWEEN) continue;
-    if (isPrinted || !LETTER.test(seen.slice(from, at))) ends.push(end);
+    if (isGap(seen.slice(from, at))) ends.push(end);
   }
   return ends;
 }

@@ -3,6 +3,7 @@ import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { type JobContext, job } from "#runtime/operation/job.ts";
 import { update } from "#runtime/operation/rows.ts";
+import { holdSendingIfChanged } from "#tools/campaigns/approval/approve.ts";
 import { type Campaign, findCampaign, orFail, sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import campaigns from "#tools/campaigns/campaigns.table.ts";
 import cancelSends from "#tools/campaigns/cancel-sends.job.ts";
@@ -45,7 +46,9 @@ async function deliver(job: JobContext, input: Input): Promise<void> {
       context.enqueue(deliverCampaign, again, { dedupe: campaign.id, runAt: GIVE_WAY_SECONDS });
       return "later";
     }
-    return openDelivery(context, job, campaign, sendingChannel(campaign), input.after ?? null);
+    const opened = await openDelivery(context, job, campaign, sendingChannel(campaign), input.after ?? null);
+    // Behind the compilation: a change that it has read is seen here too.
+    return opened && !(await holdSendingIfChanged(context, campaign)) ? opened : null;
   });
   if (delivery === "later") return;
   if (delivery) await runShift(delivery);

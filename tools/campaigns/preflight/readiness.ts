@@ -11,6 +11,7 @@ import {
   type CompileContext,
   type Content,
   flawsIn,
+  propertyVariables,
   type Recipient,
 } from "#tools/campaigns/content/content.ts";
 import { emailContent } from "#tools/campaigns/content/email.ts";
@@ -154,6 +155,8 @@ export interface RenderedMessage {
   player_id: string;
   variant_id: string | null;
   message: Messages[SendingChannel];
+  /** The values that its tags may have printed. */
+  values: string[];
 }
 
 /** A message that cannot be rendered. */
@@ -174,7 +177,10 @@ async function renderFirst(
     for (const player of players) {
       try {
         const message = await renderedFor(context, content, player, variant_id);
-        rendered.push({ player_id: String(player.id), variant_id, message });
+        rendered.push({
+          ...{ player_id: String(player.id), variant_id, message },
+          values: valuesOf(context, player, variant_id),
+        });
       } catch (error) {
         const fault = toFault(error);
         if (fault.status >= 500) throw error;
@@ -199,7 +205,10 @@ export async function madeUp(context: Context, campaign: Campaign): Promise<Rend
     if (!content) break;
     const player = { ...completePlayer(content.variables), address: MADE_UP[channel] };
     const message = await renderedFor(context, content, player, variant_id);
-    rendered.push({ player_id: NIL_UUID, variant_id, message });
+    rendered.push({
+      ...{ player_id: NIL_UUID, variant_id, message },
+      values: valuesOf(context, player, variant_id),
+    });
   }
   return rendered;
 }
@@ -223,6 +232,16 @@ export async function renderedFor(
   const link = unsubscribeLinks(context.config)(context.property.id, NIL_UUID);
   const recipient = recipientOf(context, player, variant_id);
   return inTurns(context.property.id, () => content.messageTo(recipient, link));
+}
+
+/** The texts and numbers of all that a template knows of a player and of the property. */
+function valuesOf(context: Context, player: Record<string, unknown>, variant_id: string | null): string[] {
+  return textsIn([recipientOf(context, player, variant_id), propertyVariables(context.property)]);
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === "string" || typeof value === "number") return [String(value)];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }
 
 function recipientOf(

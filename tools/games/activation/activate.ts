@@ -24,8 +24,14 @@ export async function activate(context: Context, game: Game, facts: Facts, prize
       inventory_remaining = case when kind = 'no_prize' then null
         when ${game.draw === "deck"} then weight else inventory_total end
     where property_id = ${property.id} and game_id = ${game.id} returning 1`;
-  const prints = await gamePrints(context, game, facts);
+  // Its rules name them, so another setting of the property changes nothing for a game that is played.
+  const fixed = {
+    min_age: Math.max(game.min_age ?? 0, property.min_age),
+    reset_timezone: game.reset_timezone ?? property.timezone,
+  };
+  const prints = await gamePrints(context, { ...game, ...fixed }, facts);
   const row = await update(context, games, game.id, {
+    ...fixed,
     status: "active",
     activated_at: "now",
     server_seed_hash: hash,

@@ -56,11 +56,10 @@ function bodiesOf(parts: MessageParts, named: string): string[] {
   const read = [subject, preheader, ...(html ? pieceWords(html) : []), text, inbox];
   return [
     ...bodyWords(parts, named),
-    ...otherWords(
-      [{ subject, html, text, script: null }],
-      read.map((one) => JSON.stringify(one ?? "")),
-      true,
-    ),
+    ...otherWords([{ subject, html, text, script: null }], {
+      words: read.map((one) => JSON.stringify(one ?? "")),
+      values: null,
+    }),
   ];
 }
 

@@ -20,6 +20,7 @@ import {
 import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Outcome } from "#runtime/funnel/service.ts";
 import { isGrave } from "#runtime/operation/operation.ts";
+import { sealedFields } from "#runtime/secrets/sealed-fields.ts";
 import { oneLine, visible } from "#runtime/visible-text.ts";
 import { isRecord, readVisible } from "#transports/mcp/answers/results.ts";
 
@@ -134,7 +135,7 @@ async function show({ asked, given, human }: Asking, changed?: string): Promise<
   }
   const { sentences = [], approval = [] } = tried.asked ?? {};
   const lines = linesOf(
-    { ...asked, input: asGiven(input, given) },
+    { ...asked, input: asGiven(sealedFields(input, operation.sealed), given) },
     [...sentences, ...(approval.length > 0 ? [...approval, PROPOSES] : [])],
     changed,
   );
