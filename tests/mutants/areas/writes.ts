@@ -5,6 +5,7 @@ export const writes: Area = {
   tests: [
     "tests/tools/segments/used-segments.test.ts",
     "tests/tools/segments/members.test.ts",
+    "tests/tools/segments/refresh-segment.test.ts",
     "tests/tools/journeys/used-records.test.ts",
     "tests/tools/providers/routes.test.ts",
     "tests/tools/campaigns/variants/content.test.ts",
