@@ -61,7 +61,7 @@ process.exit(rate >= GOAL && unjudged.length === 0 ? 0 : 1);
 
 /** Each lane takes the next change when it has judged one. */
 async function judge(lanes: readonly Lane[], area: Area): Promise<void> {
-  const promising = promisingFirst(filesOf(area.tests));
+  const promising = promisingFirst(filesOf(area.tests), area.first);
   const next = chosen(mutantsOf(area)).values();
   const greens = new Map<string, Promise<boolean>>();
   say(`${area.name}:`);
@@ -127,9 +127,9 @@ type Promising = ReturnType<typeof promisingFirst>;
 
 /**
  * The files of tests in parts: first, alone, the one that noticed the most changes of the same source file, then the
- * others that noticed one, then that of its name, then those beside it, then the rest.
+ * others that noticed one, then that of its name or named first, then those beside it, then the rest.
  */
-function promisingFirst(files: readonly string[]) {
+function promisingFirst(files: readonly string[], first: Area["first"]) {
   const counts = new Map<string, number>();
   const key = ({ file }: Mutant, path: string) => `${file} ${path}`;
   return {
@@ -139,7 +139,7 @@ function promisingFirst(files: readonly string[]) {
       const count = (path: string) => counts.get(key(mutant, path)) ?? 0;
       const known = files.filter((path) => count(path) > 0).sort((a, b) => count(b) - count(a));
       const others = files.filter((path) => count(path) === 0);
-      const own = `tests/${mutant.file.replace(/(\.\w+)?\.ts$/, "")}.test.ts`;
+      const own = first?.[mutant.file] ?? `tests/${mutant.file.replace(/(\.\w+)?\.ts$/, "")}.test.ts`;
       const isBeside = (path: string) => path !== own && dirname(path) === dirname(own);
       const parts = [
         known.slice(0, 1),
