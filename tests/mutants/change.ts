@@ -6,6 +6,8 @@ export interface Area {
   name: string;
   /** Files of tests, or folders of them. */
   tests: readonly string[];
+  /** By file of the code: the test that is likeliest to notice its changes. It runs first. */
+  first?: Readonly<Record<string, string>>;
   /** By file. */
   changes: Readonly<Record<string, readonly Change[]>>;
   /** Changes that no test can notice, by their replacement: each with the reason. */

@@ -16,8 +16,12 @@ test("every change on purpose has one place in the code, and there are at least 
 });
 
 test("every test that must notice a change is there", () => {
-  const missing = AREAS.flatMap(({ tests }) => tests).filter((path) => !existsSync(new URL(path, root)));
-  expect(missing).toEqual([]);
+  for (const { tests, first = {}, changes } of AREAS) {
+    expect(tests.filter((path) => !existsSync(new URL(path, root)))).toEqual([]);
+    const known = (path: string) => tests.some((test) => path === test || path.startsWith(`${test}/`));
+    expect(Object.values(first).filter((path) => !known(path))).toEqual([]);
+    expect(Object.keys(first).filter((file) => !(file in changes))).toEqual([]);
+  }
 });
 
 test("a change that no test can notice is a change of its area", () => {

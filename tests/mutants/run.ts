@@ -1,8 +1,9 @@
+import { globSync } from "node:fs";
 import { dirname } from "node:path";
 import { parseArgs } from "node:util";
 import { AREAS } from "./areas.ts";
 import { type Area, type Mutant, mutantsOf } from "./change.ts";
-import { type Lane, openWorkplace, type TestFile, type Verdict } from "./workplace.ts";
+import { type Lane, openWorkplace, root, type Verdict } from "./workplace.ts";
 
 const GOAL = 0.95;
 const WORDS = {
@@ -11,14 +12,13 @@ const WORDS = {
   late: "OUT OF TIME",
   broken: "DID NOT RUN",
 } as const;
-const LONGEST_CONTROL_MS = 600_000;
-const LEAST_LIMIT_MS = 120_000;
+const LONGEST_RUN_MS = 600_000;
 
 /**
  * `npm run mutants` makes each change on purpose in a copy of the checkout, and runs the tests that must notice it.
  * `npm run mutants -- gate queue` takes these areas, `--sample 5` so many changes of each, `--part 2/4` the
- * second quarter of each, `--only TEXT` those with this text, `--lanes 1` one at a time. Ends with an error when
- * fewer than 95 % are noticed, or when an unnamed change is not.
+ * second quarter of each, `--only TEXT` those with this text, `--tests FILE` these tests alone, `--lanes 1` one at a
+ * time. Ends with an error when fewer than 95 % are noticed, or when an unnamed change is not.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -26,6 +26,7 @@ const { values, positionals } = parseArgs({
     sample: { type: "string" },
     part: { type: "string" },
     only: { type: "string", multiple: true, default: [""] },
+    tests: { type: "string", multiple: true },
     lanes: { type: "string", default: "2" },
   },
 });
@@ -34,7 +35,9 @@ if (unknown) {
   process.stderr.write(`No area ${unknown}. There are: ${AREAS.map(({ name }) => name).join(", ")}\n`);
   process.exit(2);
 }
-const areas = AREAS.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
+const areas = AREAS.filter(({ name }) => positionals.length === 0 || positionals.includes(name)).map(
+  (area) => (values.tests ? { ...area, tests: values.tests } : area),
+);
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
 const total = { made: 0, noticed: 0, named: 0 };
@@ -58,41 +61,46 @@ process.exit(rate >= GOAL && unjudged.length === 0 ? 0 : 1);
 
 /** Each lane takes the next change when it has judged one. */
 async function judge(lanes: readonly Lane[], area: Area): Promise<void> {
-  const { control, tookMs } = await controlled(lanes[0]!, area);
-  if (control.outcome !== "passed") {
-    unjudged.push(area.name);
-    say(`${area.name}: NOT JUDGED, its tests fail without any change: ${control.by}`);
-    return;
-  }
-  say(`${area.name}: its tests take ${Math.round(tookMs / 1_000)} s`);
-  const promising = promisingFirst(control.files);
+  const promising = promisingFirst(filesOf(area.tests), area.first);
   const next = chosen(mutantsOf(area)).values();
+  const greens = new Map<string, Promise<boolean>>();
+  say(`${area.name}:`);
   const work = async (lane: Lane) => {
     for (const mutant of next) {
-      note(mutant, await lane.changed(mutant, () => verdictOn(mutant, lane, promising)));
+      const verdict = await lane.changed(mutant, () => verdictOn(mutant, lane, promising));
+      const { file } = verdict;
+      if (file && !greens.has(file)) greens.set(file, isGreen(lane, file));
+      if (file && !(await greens.get(file))) {
+        unjudged.push(`${area.name} (${file} fails without any change)`);
+        return;
+      }
+      note(mutant, verdict);
     }
   };
   await Promise.all(lanes.map(work));
 }
 
-/** The tests without a change. A busy machine may fail one once. */
-async function controlled(lane: Lane, { tests }: Area) {
-  for (let tries = 1; ; tries += 1) {
-    const startedAt = performance.now();
-    const control = await lane.test(tests, LONGEST_CONTROL_MS);
-    if (control.outcome === "passed" || tries === 2)
-      return { control, tookMs: performance.now() - startedAt };
+function filesOf(tests: readonly string[]): string[] {
+  const within = (path: string) => globSync(`${path}/**/*.test.ts`, { cwd: root }).toSorted();
+  return tests.flatMap((path) => (path.endsWith(".ts") ? path : within(path)));
+}
+
+/** Without a change. Asked only of tests that fail with one: those that pass with it need no proof. */
+async function isGreen(lane: Lane, file: string): Promise<boolean> {
+  for (let tries = 1; tries <= 2; tries += 1) {
+    if ((await lane.test([file], LONGEST_RUN_MS)).outcome === "passed") return true;
   }
+  return false;
 }
 
 /** Runs the tests in parts, one after another, until one notices the change. */
 async function verdictOn(mutant: Mutant, lane: Lane, promising: Promising): Promise<Verdict> {
   let verdict: Verdict = { outcome: "passed", by: "" };
   for (const files of promising.parts(mutant)) {
-    const { outcome, by, file } = await insistent(() => confirmed(lane, files));
+    const { outcome, by, file, words } = await insistent(() => confirmed(lane, files));
     if (outcome === "failed" && file) {
       promising.noticed(mutant, file);
-      return { outcome, by: `${file}: ${by}` };
+      return { outcome, by: `${file}: ${by.slice(0, 80)}: ${words}`, file };
     }
     if (outcome === "broken") return { outcome, by };
     if (outcome !== "passed") verdict = { outcome: "late", by };
@@ -101,17 +109,16 @@ async function verdictOn(mutant: Mutant, lane: Lane, promising: Promising): Prom
 }
 
 /**
- * A test that fails must fail again by itself. On a busy machine one may fail without any change, but hardly twice; then
- * all run once more.
+ * A test that fails must fail again: at once with the same words, or by itself. On a busy machine one may fail without
+ * any change, but hardly twice; then all run once more.
  */
-async function confirmed(lane: Lane, files: readonly TestFile[]): Promise<Verdict> {
-  const paths = files.map(({ path }) => path);
-  const limitMs = Math.max(LEAST_LIMIT_MS, 3 * files.reduce((sum, { tookMs }) => sum + tookMs, 0));
+async function confirmed(lane: Lane, files: readonly string[]): Promise<Verdict> {
   for (let tries = 1; ; tries += 1) {
-    const { outcome, by, file } = await lane.test(paths, limitMs);
-    if (outcome !== "failed" || !file) return { outcome, by };
-    const again = await lane.test([file], limitMs, by);
-    if (again.outcome === "failed") return { outcome, by, file };
+    const verdict = await lane.test(files, LONGEST_RUN_MS);
+    const { outcome, by, file, twice } = verdict;
+    if (outcome !== "failed" || !file || twice) return verdict;
+    const again = await lane.test([file], LONGEST_RUN_MS, by);
+    if (again.outcome === "failed") return verdict;
     if (tries === 2) return { outcome: "late", by: `${file}: ${by} failed once, and not again` };
   }
 }
@@ -120,24 +127,26 @@ type Promising = ReturnType<typeof promisingFirst>;
 
 /**
  * The files of tests in parts: first, alone, the one that noticed the most changes of the same source file, then the
- * others that noticed one, then those beside it, then the rest.
+ * others that noticed one, then that of its name or named first, then those beside it, then the rest.
  */
-function promisingFirst(files: readonly TestFile[]) {
+function promisingFirst(files: readonly string[], first: Area["first"]) {
   const counts = new Map<string, number>();
   const key = ({ file }: Mutant, path: string) => `${file} ${path}`;
   return {
     noticed: (mutant: Mutant, path: string) =>
       counts.set(key(mutant, path), (counts.get(key(mutant, path)) ?? 0) + 1),
-    parts: (mutant: Mutant): TestFile[][] => {
-      const count = ({ path }: TestFile) => counts.get(key(mutant, path)) ?? 0;
-      const isBeside = ({ path }: TestFile) => dirname(path) === `tests/${dirname(mutant.file)}`;
-      const known = files.filter((file) => count(file) > 0).sort((a, b) => count(b) - count(a));
-      const others = files.filter((file) => count(file) === 0);
+    parts: (mutant: Mutant): string[][] => {
+      const count = (path: string) => counts.get(key(mutant, path)) ?? 0;
+      const known = files.filter((path) => count(path) > 0).sort((a, b) => count(b) - count(a));
+      const others = files.filter((path) => count(path) === 0);
+      const own = first?.[mutant.file] ?? `tests/${mutant.file.replace(/(\.\w+)?\.ts$/, "")}.test.ts`;
+      const isBeside = (path: string) => path !== own && dirname(path) === dirname(own);
       const parts = [
         known.slice(0, 1),
         known.slice(1),
+        others.filter((path) => path === own),
         others.filter(isBeside),
-        others.filter((file) => !isBeside(file)),
+        others.filter((path) => path !== own && !isBeside(path)),
       ];
       return parts.filter((part) => part.length > 0);
     },
@@ -171,7 +180,7 @@ function note(mutant: Mutant, { outcome, by }: Verdict): void {
     if (!isNoticed) survivors.push(mutant);
   }
   const word = isNoticed || reason === undefined ? WORDS[outcome] : `cannot be noticed: ${reason}`;
-  say(`  ${word.padEnd(12)} ${file}: ${brief(from)} -> ${brief(to)}${by && `  [${by.slice(0, 160)}]`}`);
+  say(`  ${word.padEnd(12)} ${file}: ${brief(from)} -> ${brief(to)}${by && `  [${by.slice(0, 280)}]`}`);
 }
 
 function brief(text: string): string {

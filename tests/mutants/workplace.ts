@@ -11,7 +11,7 @@ import { databaseFolder } from "../support/postgres.ts";
 import { withDatabase } from "../support/server-url.ts";
 import type { Mutant } from "./change.ts";
 
-const root = fileURLToPath(new URL("../..", import.meta.url));
+export const root = fileURLToPath(new URL("../..", import.meta.url));
 const LONGEST_TEST_MS = 60_000;
 const TEMPLATE = "marketing_template";
 
@@ -25,11 +25,10 @@ export interface Verdict {
   by: string;
   /** That of the failing test. */
   file?: string;
-}
-
-export interface TestFile {
-  path: string;
-  tookMs: number;
+  /** How the test failed. */
+  words?: string;
+  /** It was tried again at once, and failed with the same words. */
+  twice?: boolean;
 }
 
 export type Lane = Awaited<ReturnType<typeof openLane>>;
@@ -111,13 +110,13 @@ async function runTests(
   { code, folder, url, stop }: Place,
   tests: { files: readonly string[]; named: string | undefined },
   limitMs: number,
-): Promise<Verdict & { files: TestFile[] }> {
+): Promise<Verdict> {
   const report = join(folder, "report.json");
   await rm(report, { force: true });
   const vitest = join(code, "node_modules/vitest/vitest.mjs");
   const args = [vitest, "run", "--config", "tests/vitest.config.ts", "--bail", "1", "--reporter", "json"];
   // The whole run has a limit. A single test may be slow where others use the machine.
-  args.push("--testTimeout", String(LONGEST_TEST_MS));
+  args.push("--testTimeout", String(LONGEST_TEST_MS), "--retry", "1");
   if (tests.named !== undefined) args.push("--testNamePattern", patternOf(tests.named));
   const run = spawn(process.execPath, [...args, "--outputFile", report, ...tests.files], {
     cwd: code,
@@ -137,14 +136,13 @@ async function runTests(
   clearTimeout(timer);
   stop.removeEventListener("abort", kill);
   if (signal !== null) {
-    return { outcome: "late", by: `no end within ${Math.round(limitMs / 1_000)} s`, files: [] };
+    return { outcome: "late", by: `no end within ${Math.round(limitMs / 1_000)} s` };
   }
   const written = await readFile(report, "utf8").catch(() => null);
   const read = written === null ? null : (JSON.parse(written) as Report);
   const results = (read?.testResults ?? []).map((one) => ({ ...one, name: relative(code, one.name) }));
-  const files = results.map(({ name, startTime, endTime }) => ({ path: name, tookMs: endTime - startTime }));
-  if (status === 0) return { outcome: "passed", by: "", files };
-  return { ...(verdictOf({ testResults: results }) ?? brokenBy(said.trim().slice(-300))), files };
+  if (status === 0) return { outcome: "passed", by: "" };
+  return verdictOf({ testResults: results }) ?? brokenBy(said.trim().slice(-300));
 }
 
 /** Matches a test by its name in the report, which does not show where the names of its groups end. */
@@ -155,8 +153,6 @@ function patternOf(fullName: string): string {
 export interface Report {
   testResults: {
     name: string;
-    startTime: number;
-    endTime: number;
     message: string;
     assertionResults: { status: string; fullName: string; failureMessages: string[] }[];
   }[];
@@ -173,9 +169,19 @@ export function verdictOf({ testResults }: Report): Verdict | null {
     ({ failureMessages }) => !failureMessages.every((text) => OUT_OF_TIME.test(text)),
   );
   const by = judged ?? failed[0];
-  if (by) return { outcome: judged ? "failed" : "late", by: by.fullName, file: by.file };
+  if (by) return { outcome: judged ? "failed" : "late", by: by.fullName, file: by.file, ...wordsOf(by) };
   const unread = testResults.find(({ message }) => message !== "");
   return unread ? brokenBy(unread.message.split("\n")[0]!) : null;
+}
+
+/** Each try leaves its failures. Their first lines tell one fault from another; a stack differs with its calls. */
+function wordsOf({ failureMessages }: { failureMessages: string[] }): { words: string; twice: boolean } {
+  const words = failureMessages.map((text) => text.split("\n")[0]!);
+  const half = words.length / 2;
+  return {
+    words: words[0] ?? "",
+    twice: half >= 1 && words.slice(0, half).join() === words.slice(half).join(),
+  };
 }
 
 function brokenBy(said: string): Verdict {

@@ -94,7 +94,7 @@ test("a short read of a database that says nothing is refused at its deadline, a
   ]);
   for (const one of refused) expect(one).toMatchObject({ reason: expect.any(DeadlineExceeded) });
   line.carry();
-  await vi.waitFor(async () => expect(await short(4, through)).toBe("4"), 5_000);
+  await vi.waitFor(async () => expect(await short(4, through)).toBe("4"), 20_000);
   line.close();
 });
 

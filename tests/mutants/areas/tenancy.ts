@@ -8,13 +8,9 @@ export const tenancy: Area = {
     "tests/db/database.test.ts",
     "tests/runtime/identity",
     "tests/contract/specification",
+    "tests/tools/members/members.test.ts",
   ],
-  unnoticeable: {
-    "if (role === null) throw":
-      "Analysts alone have a lower role. They may only read, and every operation of managers writes: the scope refuses first.",
-    'if (call.actor.type === "system") requireRole':
-      "The same: the scope refuses a person without the role of a manager.",
-  },
+  first: { "runtime/funnel/access.ts": "tests/contract/permissions.test.ts" },
   changes: {
     "db/query/reader.ts": [
       [

@@ -9,6 +9,14 @@ export const vendors: Area = {
     "tests/tools/voice/engine.test.ts",
     "tests/tools/voice-calls",
   ],
+  first: {
+    "transports/app/callbacks.ts": "tests/tools/providers/callbacks.test.ts",
+    "runtime/channels/sms/twilio-callbacks.ts": "tests/runtime/channels/sms/twilio.test.ts",
+    "runtime/channels/email/sendgrid-callbacks.ts": "tests/runtime/channels/callbacks.test.ts",
+    "transports/voice/dialogue.ts": "tests/tools/voice-calls/relay.test.ts",
+    "tools/voice-calls/hear.ts": "tests/tools/voice-calls/relay.test.ts",
+    "tools/voice/engine/heard.ts": "tests/tools/voice/engine.test.ts",
+  },
   changes: {
     "transports/app/callbacks.ts": [
       ["if (isSigned) return;", "return;"],

@@ -5,6 +5,7 @@ export const writes: Area = {
   tests: [
     "tests/tools/segments/used-segments.test.ts",
     "tests/tools/segments/members.test.ts",
+    "tests/tools/segments/refresh-segment.test.ts",
     "tests/tools/journeys/used-records.test.ts",
     "tests/tools/providers/routes.test.ts",
     "tests/tools/campaigns/variants/content.test.ts",
@@ -14,6 +15,16 @@ export const writes: Area = {
     "tests/transports/rest/postgrest.test.ts",
     "tests/tools/players",
   ],
+  first: {
+    "tools/uses/refuse-used.ts": "tests/tools/journeys/used-records.test.ts",
+    "tools/statuses/campaigns.ts": "tests/tools/segments/used-segments.test.ts",
+    "tools/statuses/games.ts": "tests/tools/segments/used-segments.test.ts",
+    "tools/segment-lists/add-segment-members.ts": "tests/tools/segments/members.test.ts",
+    "tools/segment-lists/chosen-players.ts": "tests/tools/segments/members.test.ts",
+    "tools/segment-lists/remove-segment-members.ts": "tests/tools/segments/members.test.ts",
+    "runtime/together.ts": "tests/tools/players/arrays.test.ts",
+    "runtime/operation/crud.ts": "tests/contract/http/unchanged.test.ts",
+  },
   changes: {
     "tools/uses/refuse-used.ts": [
       [

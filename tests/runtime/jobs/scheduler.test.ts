@@ -80,7 +80,7 @@ test("old ticks are removed, and a worker that is behind finds one job of the sc
   await start([everySecond, testJob("no_schedule")]);
   await vi.waitFor(async () => {
     expect((await ticks()).filter(({ name }) => name === "sweep").length).toBeGreaterThanOrEqual(3);
-  }, 8_000);
+  }, 20_000);
   expect((await ticks()).map(({ name }) => name)).not.toContain("retired_job");
   expect((await fixture.rows()).map(({ name }) => name)).toEqual(["sweep"]);
 });

@@ -43,12 +43,12 @@ test("when the database restarts, workers go on within seconds, and no attempt i
   await inTransaction.promise;
   await cutAllConnections();
   cut.resolve();
-  await vi.waitFor(() => fixture.put(send, 2), 5_000);
+  await vi.waitFor(() => fixture.put(send, 2), 20_000);
   await vi.waitFor(() => expect(runs.some((run) => run.n === 2)).toBe(true), {
-    timeout: 10_000,
+    timeout: 20_000,
     interval: 10,
   });
-  await vi.waitFor(async () => expect(await fixture.rows()).toEqual([]), 10_000);
+  await vi.waitFor(async () => expect(await fixture.rows()).toEqual([]), 20_000);
   expect(runs.filter((run) => run.n === 1)).toEqual([
     { n: 1, attempt: 1 },
     { n: 1, attempt: 1 },
@@ -77,7 +77,7 @@ test("five restarts in a row lose no job, and a listener that was cut hears agai
     const seen = ran.size;
     await cutAllConnections();
     await vi.waitFor(() => expect(ran.size).toBeGreaterThan(Math.min(399, seen)), {
-      timeout: 5_000,
+      timeout: 20_000,
       interval: 2,
     });
   }
@@ -103,7 +103,7 @@ test("the jobs of a claim are not lost with its answer", async () => {
     throw Object.assign(new Error("cut after the commit"), { code: "CONNECTION_CLOSED" });
   };
   await fixture.worker([receive], { db: { ...db, asSystem } });
-  await vi.waitFor(() => expect(ran).toEqual([{ n: 1, attempt: 1 }]), 5_000);
+  await vi.waitFor(() => expect(ran).toEqual([{ n: 1, attempt: 1 }]), 20_000);
   expect(lost).toBe(true);
 });
 
@@ -134,7 +134,7 @@ test("a worker that stops without patience gives back what a claim under way tak
   await stopped;
   await vi.waitFor(
     async () => expect(await fixture.rows()).toMatchObject([{ state: "ready", attempts: 0 }]),
-    2_000,
+    20_000,
   );
   await db.asSystem((sql) => sql`delete from queue`);
 });
@@ -158,9 +158,9 @@ test("an outage is one line in the log, and its end another, however many tries 
     // A statement that is still answered would be its end: it begins between two statements.
     while (state.running > 0) await new Promise((resolve) => setImmediate(resolve));
     Object.assign(state, { down: true, refused: 0 });
-    await vi.waitFor(() => expect(state.refused).toBeGreaterThan(2), 10_000);
+    await vi.waitFor(() => expect(state.refused).toBeGreaterThan(2), 20_000);
     state.down = false;
-    await vi.waitFor(() => expect(count("answers again")).toBe(outage), 10_000);
+    await vi.waitFor(() => expect(count("answers again")).toBe(outage), 20_000);
     expect(count("does not answer")).toBe(outage);
   }
   await worker.stop();

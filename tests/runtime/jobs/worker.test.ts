@@ -77,12 +77,15 @@ test("a delayed job runs at its time, not before it and not at the next poll", a
       late.push(row!.late);
     }),
   );
-  await start([send]);
-  for (const runAt of [0.2, 0.4, 0.6, 0.8]) await fixture.put(send, 0, { runAt });
-  await vi.waitFor(() => expect(late).toHaveLength(4), 20_000);
+  const worker = await start([send]);
+  // By the poll, a second after it was put, each would be late by 0.9 s. One that is not will do on a busy machine.
+  for (let tries = 0; tries < 10 && !late.some((seconds) => seconds < 0.6); tries++) {
+    await fixture.put(send, 0, { runAt: 0.1 });
+    await vi.waitFor(() => expect(late).toHaveLength(tries + 1), 20_000);
+    await worker.idle();
+  }
   expect(Math.min(...late)).toBeGreaterThanOrEqual(0);
-  // By the poll, a second after the last was put, each would be late by 0.2 s at least; one that is not will do on a busy machine.
-  expect(Math.min(...late)).toBeLessThan(0.15);
+  expect(Math.min(...late)).toBeLessThan(0.6);
 });
 
 test("a worker is woken by a process that only enqueues", async () => {
@@ -113,7 +116,7 @@ test("a worker is woken by a process that only enqueues", async () => {
       (sql) => sql`insert into queue (id, name, input, max_attempts) values (uuid_v7(), 'send', '{}', 1)`,
     );
     notify();
-    await vi.waitFor(() => expect(starts).toBe(times), { interval: 5, timeout: 5_000 });
+    await vi.waitFor(() => expect(starts).toBe(times), { interval: 5, timeout: 20_000 });
     await worker.idle();
   }
   // Now and then it was asking already.
@@ -207,7 +210,7 @@ test("a lost worker's job is run again once its lease is over", async () => {
     cap: 1,
     held: new Map(),
   });
-  await start([send], { leaseMs: 200 });
+  await start([send], { leaseMs: 3_000 });
   await vi.waitFor(() => expect(attempts).toEqual([2]), 20_000);
 });
 
@@ -219,7 +222,7 @@ test("a long job stays with its worker while that is alive", async () => {
     await promise;
   });
   await fixture.put(send);
-  const [worker] = await Promise.all([start([send], { leaseMs: 800 }), start([send], { leaseMs: 800 })]);
+  const [worker] = await Promise.all([start([send], { leaseMs: 3_000 }), start([send], { leaseMs: 3_000 })]);
   const lease = async () => {
     const [row] = await fixture.db.asSystem(
       (sql) =>
@@ -228,10 +231,7 @@ test("a long job stays with its worker while that is alive", async () => {
     return row?.until;
   };
   const seen = new Set<string | undefined>();
-  await vi.waitFor(async () => expect(seen.add(await lease()).size).toBeGreaterThan(6), {
-    timeout: 8_000,
-    interval: 20,
-  });
+  await vi.waitFor(async () => expect(seen.add(await lease()).size).toBeGreaterThan(3), 20_000);
   resolve();
   await worker.idle();
   expect(starts).toBe(1);
@@ -274,7 +274,7 @@ test("a worker that hears that its lease is gone tells the job to stop", async (
     aborted = true;
   });
   await fixture.put(send);
-  await start([send], { leaseMs: 300 });
+  await start([send], { leaseMs: 1_500 });
   await vi.waitFor(async () => expect((await fixture.rows())[0]?.state).toBe("running"), 20_000);
   await fixture.db.asSystem((sql) => sql`update queue set lease = gen_random_uuid()`);
   await vi.waitFor(() => expect(aborted).toBe(true), 20_000);
@@ -388,7 +388,7 @@ test("a job that waited for one with its merge key starts when that one ends, an
   await start([send]);
   const merged = { mergeKey: "endpoint-1", propertyId: fixture.property };
   await fixture.put(send, 1, merged);
-  await vi.waitFor(() => expect(ran).toEqual([1]));
+  await vi.waitFor(() => expect(ran).toEqual([1]), 20_000);
   await fixture.db.asSystem(
     (sql) => sql`
       insert into queue (id, name, property_id, input, merge_key, max_attempts)
@@ -398,7 +398,7 @@ test("a job that waited for one with its merge key starts when that one ends, an
   await others.promise;
   expect(ran).toEqual([1, 9]);
   held.resolve();
-  await vi.waitFor(() => expect(ran).toEqual([1, 9, 2]));
+  await vi.waitFor(() => expect(ran).toEqual([1, 9, 2]), 20_000);
 });
 
 test("a wake for jobs that wait for a running one makes no look at the queue, any other wake does", async () => {
@@ -426,7 +426,7 @@ test("a wake for jobs that wait for a running one makes no look at the queue, an
   await started.promise;
   const waiting = { name: "send", mergeKey: "endpoint-1" };
   const looksAt = async (jobs: Parameters<Worker["wake"]>[0]) => {
-    await vi.waitFor(() => expect(open).toBe(0), { interval: 1 });
+    await vi.waitFor(() => expect(open).toBe(0), { interval: 1, timeout: 20_000 });
     const before = looks;
     worker.wake(jobs);
     await new Promise(setImmediate);

@@ -14,6 +14,9 @@ import { openProvider } from "../../support/provider.ts";
 import { newScenario } from "../../support/scenario.ts";
 import type { TestService } from "../../support/service.ts";
 
+/** Of one time of the clock. A person who goes in a circle is moved on after a hundred visits. */
+const MOST_STEPS = 300;
+
 /** An enrollment as the database has it. */
 export interface Entry {
   player: string;
@@ -48,7 +51,13 @@ export async function journeyClock(service: TestService, settings: object = {}) 
     /** Puts the clock forward and moves everybody who is due then. */
     async pass(amount: number, journeyId: string): Promise<void> {
       minutes += amount;
-      while ((await clock.work((context) => step(context, journeyId, clock.at()))) > 0) {}
+      for (
+        let steps = 1;
+        (await clock.work((context) => step(context, journeyId, clock.at()))) > 0;
+        steps++
+      ) {
+        if (steps > MOST_STEPS) throw new Error(`after ${MOST_STEPS} steps somebody is still due`);
+      }
     },
     async work<T>(work: (context: Context) => Promise<T>): Promise<T> {
       const property = await service.internals.directory.property(scenario.id);

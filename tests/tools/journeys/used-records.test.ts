@@ -233,23 +233,6 @@ describe("a record that a live journey uses stays", () => {
   });
 });
 
-test("the only provider of a channel stays as long as somebody is in a version with a message by it", async () => {
-  const provider = { name: "Ours", channel: "email", kind: "smtp", credentials: SMTP, allows_gaming: true };
-  const { id } = await call("create_message_provider", provider);
-  const own = message({ from_email: "offers@example.com" });
-  const journey = await clock.published(chain([rest, own, end]), { name: "Welcome" });
-  const ids = [await player()];
-  await clock.enroll(journey, ids);
-  await clock.pass(1, journey);
-  const remove = () => call("delete_message_provider", { id });
-  const says = 'The journey "Welcome" is active and has no other email provider';
-  await expect(remove()).rejects.toThrow(says);
-  await clock.republish(journey, chain([rest, end]));
-  await expect(remove()).rejects.toThrow(says);
-  await call("exit_players", { journeyId: journey, propertyId: clock.scenario.id, playerIds: ids });
-  await remove();
-});
-
 test("a draft that another changes while its records are locked is not published", async () => {
   const [first, second] = [await segment(), await segment("dynamic", "Others")];
   const draft = (id: string) => chain([branchOf(`segment.${id}`, "in_segment"), end]);
@@ -302,7 +285,10 @@ describe("a record that a live journey uses keeps its meaning", () => {
     const { id } = await call("create_custom_field", { key: "stay", type: "date" });
     const until = { id: "stay", type: "delay", config: { by: "until_field", field: "custom.stay" } };
     await clock.published(chain([until, end]));
+    const custom = { stay: "2036-01-01" };
+    const { id: playerId } = await call("create_player", { player_id: "P1", custom });
     await call("update_custom_field", { id, archived_at: new Date().toISOString() });
+    expect(await call("get_player", { id: playerId })).toMatchObject({ custom });
   });
 
   test("nobody is promised a ticket of a game that has ended: the journey pauses, and says so", async () => {

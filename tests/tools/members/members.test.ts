@@ -147,7 +147,7 @@ describe("a person who is invited", () => {
 });
 
 describe("managing people", () => {
-  test("is an admin's of this property alone: not a manager's, an analyst's, a key's, or another property's admin's", async () => {
+  test("is an admin's of this property alone: not a manager's, an analyst's, a key's, or another property's admin's, who may be a manager here", async () => {
     const target = await personOf(service.tenant, "analyst");
     const { body: open } = await invited(address());
     const changes: [string, object][] = [
@@ -160,9 +160,13 @@ describe("managing people", () => {
       await personOf(service.tenant, "manager"),
       await personOf(service.tenant, "analyst"),
     ];
+    const both = await personOf(rival, "admin");
+    const here = { property_id: service.tenant.id, user_id: both.id, role: "manager" };
+    await service.call("grant_membership", here);
     const before = await membersOf();
     for (const [name, input] of changes) {
       await refused(403, "forbidden", asked(name, input, manager));
+      await refused(403, "forbidden", asked(name, input, both));
       await refused(403, "insufficient_scope", asked(name, input, analyst));
       await refused(403, "forbidden", service.post(`/api/functions/${name}`, { ...own(), ...input }));
       await refused(403, "wrong_property", asked(name, input, rivalAdmin));

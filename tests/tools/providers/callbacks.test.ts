@@ -721,6 +721,23 @@ test("Amazon's bounces arrive signed by either version, and its subscription is 
   expect((await row(sends[1]!.id)).bounce_type).toBe("soft");
 });
 
+test("a callback whose signature cannot be checked now is not believed, and is asked for again", async () => {
+  const ses = await newProvider(scenario, "ses", SES);
+  const SigningCertURL = CERTIFICATE_URL.replace("abc123", "away");
+  server.use(http.get(SigningCertURL, () => new HttpResponse(null, { status: 503 }), { once: true }));
+  const complaint = {
+    ...{ eventType: "Complaint", mail: { messageId: "elsewhere" } },
+    complaint: { complainedRecipients: [{ emailAddress: "stranger@example.com" }] },
+  };
+  const told = aws.post({ Message: JSON.stringify(complaint), SigningCertURL });
+  const answer = await post(told, ses, "ses");
+  expect([answer.status, answer.headers.get("Retry-After")]).toEqual([503, "60"]);
+  expect([await suppressions(), await waiting()]).toEqual([[], []]);
+  server.use(http.get(SigningCertURL, () => HttpResponse.text(aws.certificate)));
+  expect((await post(told, ses, "ses")).status).toBe(200);
+  expect((await suppressions()).map(({ reason }) => reason)).toEqual(["complaint"]);
+});
+
 test("a flood of wrong signatures is cut off, and takes no other provider's feedback from the same address with it", async () => {
   await scenario.crowd(1);
   const { sends } = await campaign();

@@ -64,6 +64,21 @@ test("a segment is counted when it is written, when its list changes, and from t
   expect(await read(fixed.id)).toMatchObject({ state: "ready", member_count: 1 });
 });
 
+test("a list is counted at once when many players come onto it, or leave it", async () => {
+  const players = [await player("many-1", "Gold"), await player("many-2", "Gold")];
+  const fixed = await segment({ name: "Many", type: "static" });
+  const about = { segmentId: fixed.id, propertyId: tenant.id };
+  const change = async (name: string, playerIds: string[]) => {
+    await service.idle();
+    expect((await api.post(`/api/functions/${name}`, { ...about, playerIds })).status).toBe(200);
+    await service.idle();
+    return (await read(fixed.id)).member_count;
+  };
+  const ids = players.map(({ id }) => id);
+  expect(await change("add-segment-members", ids)).toBe(2);
+  expect(await change("remove-segment-members", ids.slice(1))).toBe(1);
+});
+
 test("a segment whose rules refer to what is gone has failed, and keeps its last count", async () => {
   const inner = await segment(gold("Inner"));
   const outer = await segment({

@@ -43,6 +43,18 @@ describe("a segment that is used cannot be deleted", () => {
     await expect(remove(named)).resolves.toMatchObject({ success: true });
   });
 
+  test("by a campaign that is paused", async () => {
+    const own = await segment("Own");
+    await scenario.player({ email: "p@example.com" });
+    const id = await scenario.campaign({ name: "Rests", audience: null, segment_id: own });
+    await scenario.send(id);
+    await scenario.work({ only: "plan_campaign" });
+    await scenario.pause(id);
+    await expect(remove(own)).rejects.toMatchObject({
+      message: /campaign "Rests", which is paused, uses this segment/,
+    });
+  });
+
   test("by a game that is played", async () => {
     const own = await segment("Players");
     const place = arcadeIn(scenario);

@@ -153,12 +153,21 @@ describe("sending again", () => {
       await sql`update webhook_deliveries set created_at = now() - interval '2 days' where id = any(${ids.slice(0, 2)}::uuid[])`;
     });
     const since = new Date(Date.now() - 86_400_000).toISOString();
-    const replayed = await webhooks.call("replay_webhooks", { endpointId: body.id, since });
-    expect(replayed.body).toEqual({ success: true, replayed: 2, next_after: null });
-    await webhooks.work();
-    expect(received).toHaveLength(8);
-    const again = received.slice(6).map(({ headers }) => headers["x-service-delivery"]);
-    expect(again.sort()).toEqual(ids.slice(2, 4).sort());
+    const long = new Date(Date.now() - 3 * 86_400_000).toISOString();
+    for (const [times, [from, to]] of [
+      [{ since: long, until: since }, [0, 2]],
+      [{ since }, [2, 4]],
+    ] as const) {
+      const replayed = await webhooks.call("replay_webhooks", { endpointId: body.id, ...times });
+      expect(replayed.body).toEqual({ success: true, replayed: 2, next_after: null });
+      await webhooks.work();
+      expect(received).toHaveLength(6 + to);
+      const again = received.slice(6 + from).map(({ headers }) => headers["x-service-delivery"]);
+      expect(again.sort()).toEqual(ids.slice(from, to).sort());
+    }
+    // Each begins anew, with all its attempts.
+    const counts = (await webhooks.deliveriesOf(body.id)).map(({ attempt_count }) => attempt_count);
+    expect(counts).toEqual(ids.map(() => 1));
     const until = new Date(Date.now() - 100_000_000).toISOString();
     await expect(
       webhooks.call("replay_webhooks", { endpointId: body.id, since, until }),
@@ -314,6 +323,7 @@ describe("events of many rows at once", () => {
 
   test("cost nothing when nobody asked: the query does not run", async () => {
     await create({ events: ["player.updated"] });
+    await create({ is_active: false });
     const queued = await webhooks.asTenant((sql) =>
       emitMany(sql, webhooks.property, "player.created", sql`select to_jsonb(1 / 0) as object`),
     );

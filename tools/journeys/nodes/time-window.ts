@@ -25,7 +25,7 @@ export const timeWindow: NodeKind<WindowConfig> = {
   // A person may come late: behind a worker that was down, or a pause. Asked again, closed hours stay closed.
   next: ({ config: { from, to, weekdays } }, moment) => {
     const { now, tick } = moment;
-    const passing = tick === 0 ? now : sql`greatest(d.wake_at, ${now} - make_interval(secs => ${tick}))`;
+    const passing = sql`greatest(d.wake_at, ${now} - make_interval(secs => ${tick}))`;
     return sql`case when ${isWithin({ ...moment, now: passing }, from, to, weekdays)} then ${NEXT} end`;
   },
 };

@@ -176,9 +176,9 @@ describe("a callback", () => {
   test("of very many fields is judged in a moment", async () => {
     const names = Array.from({ length: 200_000 }, (_, n) => `${n.toString(36)}=`);
     const flood = { ...good, body: Buffer.from(names.join("&")) };
-    const start = performance.now();
+    const from = process.threadCpuUsage();
     expect(await callbacks.verify(settings, flood)).toBe(false);
-    expect(performance.now() - start).toBeLessThan(5_000);
+    expect(process.threadCpuUsage(from).user / 1_000).toBeLessThan(5_000);
   });
 
   test("in JSON is known by the hash in its address", async () => {
