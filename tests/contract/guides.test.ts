@@ -15,7 +15,7 @@ import { flagOf, GENERAL } from "#transports/cli/arguments.ts";
 import { guides } from "#transports/docs/guides.ts";
 import { openApi } from "#transports/openapi/document.ts";
 import { anchorOf } from "#transports/pages/service/guides.ts";
-import { ROOT, textOf } from "../support/source-files.ts";
+import { ROOT, textOf } from "../support/checkout/source-files.ts";
 
 const FOLDER = "transports/docs/guides/";
 

@@ -12,8 +12,8 @@ import { Fault } from "#runtime/faults.ts";
 import { rateLimiter } from "#runtime/limits/rate-limit.ts";
 import { callbackLimits } from "#transports/http/callback-limits.ts";
 import { serveCalls } from "#transports/voice/relay.ts";
-import { lockWaits, openTransaction } from "../../support/blocking.ts";
 import { shifted } from "../../support/database.ts";
+import { lockWaits, openTransaction } from "../../support/postgres/blocking.ts";
 import {
   BASE_URL,
   type Carrier,

@@ -1,9 +1,9 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { EmailMessage } from "#runtime/channels/provider/channel.ts";
-import { openTransaction } from "../../../support/blocking.ts";
 import { shifted } from "../../../support/database.ts";
 import { runNext, vendor } from "../../../support/job-runner.ts";
+import { openTransaction } from "../../../support/postgres/blocking.ts";
 import { newScenario, type Scenario } from "../../../support/scenario.ts";
 import { startService, type TestService } from "../../../support/service.ts";
 

@@ -1,8 +1,8 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { SendOutcome } from "#runtime/channels/provider/channel.ts";
-import { lockWaits } from "../../../support/blocking.ts";
 import { Killed, loseWorker, vendor } from "../../../support/job-runner.ts";
+import { lockWaits } from "../../../support/postgres/blocking.ts";
 import { newScenario, type Scenario } from "../../../support/scenario.ts";
 import { startService, type TestService } from "../../../support/service.ts";
 
