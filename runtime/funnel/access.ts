@@ -106,7 +106,7 @@ export function checkReads(actor: Actor, propertyId: string): void {
 }
 
 /** The field that names the property: the operation's own, or `property_id`, which every call in a property takes. */
-export function tenantField({ property, realm }: Operation): string | null {
+function tenantField({ property, realm }: Operation): string | null {
   return property ?? (realm === "property" ? PROPERTY_FIELD : null);
 }
 

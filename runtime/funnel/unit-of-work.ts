@@ -13,7 +13,7 @@ import { useConfirmation } from "./confirmations.ts";
 import { claimKey } from "./idempotency.ts";
 import { endpointsOf } from "./outbox.ts";
 import { propose } from "./propose.ts";
-import { isRecorded, recordRefusal, refusalOf } from "./replay.ts";
+import { isRecorded, recordRefusal, refusalOf } from "./recorded-refusals.ts";
 import { askedBy, audiencesIn, conceals, weigh } from "./review.ts";
 import type { Outcome } from "./service.ts";
 import {

@@ -235,7 +235,7 @@ function isGood(path: string, href: string): boolean {
 /** Every token of a page, those inside others too. */
 function all(tokens: Token[]): Token[] {
   const found: Token[] = [];
-  // Its callback is not asynchronous, so what it answers is nothing to wait for.
+  // Its callback is synchronous, so all tokens are found when it returns.
   void marked.walkTokens(tokens, (token) => void found.push(token));
   return found;
 }

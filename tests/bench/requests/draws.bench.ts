@@ -9,7 +9,10 @@ const LIMIT = 1_000;
 const TICKETS = 100;
 const SEED = createHash("sha256").update("draws").digest();
 
-/** Draws of both models by chi-square: as many numbers, and as many tickets at their places. BENCH_DRAWS sizes it. */
+/**
+ * The chi-square of both models: of independent draws, and of as many tickets by their places in decks. BENCH_DRAWS
+ * sizes it.
+ */
 export default async function bench(report: Report): Promise<void> {
   const numbers = new Uint32Array(LIMIT);
   const startedAt = performance.now();

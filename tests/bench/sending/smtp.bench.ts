@@ -9,7 +9,7 @@ import { ROUNDS } from "../support/load.ts";
 
 const PLAYERS = Number(process.env.BENCH_PLAYERS ?? 100_000);
 const SENDS = Math.min(mostSends(PLAYERS), Number(process.env.BENCH_SENDS ?? 10_000));
-/** As many as the service opens where nobody sets it. */
+/** The service's default. */
 const CONNECTIONS = 5;
 const LEAST = 0.8;
 

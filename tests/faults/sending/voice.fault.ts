@@ -21,7 +21,7 @@ const fault: Fault = async (report, { rounds, long }) => {
 export default fault;
 
 /** People stop, hang up and break off in mid-turn, while the service is killed around the hand-over of their calls. */
-export async function killedCalls({ players }: { players: number }): Promise<Outcome> {
+async function killedCalls({ players }: { players: number }): Promise<Outcome> {
   const carrier = await openCarrier(PUBLIC);
   const port = await freePort();
   const installation = await openInstallation({

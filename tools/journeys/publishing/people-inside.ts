@@ -94,8 +94,8 @@ export async function placeInside(
 }
 
 /**
- * Ends the lines of the older versions at their rate limits, which nobody stands in any more: the next person follows
- * the last whom they have let through.
+ * Ends the lines of the older versions at their rate limits, which are empty by now. The next person follows the last
+ * one that they let through.
  */
 async function endLines(
   { sql: transaction, property }: Context,

@@ -8,8 +8,8 @@ import { BATCH } from "./move.ts";
 import type { Version } from "./version.ts";
 
 /**
- * Gives the people who have come to a rate limit their times, behind those who wait already in any version: the
- * limit is of the node, and a new version opens no second line beside the old one. Answers their number.
+ * Gives the people at a rate limit their times, behind those who wait already in any version. The limit is the node's,
+ * so all versions share one line. Answers their number.
  */
 export async function giveSlots(
   { sql: transaction, property }: Tenant,

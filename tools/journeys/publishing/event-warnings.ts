@@ -8,7 +8,7 @@ const MOST_NAMES = 20;
 
 type Named = Pick<Problem, "node" | "field"> & { name: string };
 
-/** Events that a journey begins with, waits for or aims at, and that nobody has ever reported: a wrong name is silent. */
+/** Warnings about events of a journey that have never been reported: a wrong name raises no error. */
 export async function eventWarnings(
   { sql, property }: Tenant,
   { definition, goal }: Pick<Referring, "definition" | "goal">,
