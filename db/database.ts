@@ -22,7 +22,7 @@ export type { Sql } from "./sql.ts";
 export interface Group {
   /** Only works of one name share one. */
   name: string;
-  /** Two works of one value do not: the later one reads what the earlier has changed. */
+  /** Works with the same value run in different transactions: the later one reads what the earlier has changed. */
   one: string;
 }
 

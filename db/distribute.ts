@@ -24,9 +24,9 @@ export async function readyForPlacing(sql: postgres.Sql): Promise<void> {
 }
 
 /**
- * Places the tables that are not placed yet over the nodes of a Citus cluster, in one transaction: tenants' tables by
- * property_id, side by side, and copies of the tables that tenants' tables refer to or that tenants read. The others
- * stay on the coordinator. It also sets what the nodes need.
+ * Places new tables over the nodes of a Citus cluster, in one transaction. Tenants' tables go by property_id, side by
+ * side. Tables that they refer to, or that tenants read, are copied. The others stay on the coordinator. It also sets
+ * what the nodes need.
  */
 export async function distribute(sql: postgres.Sql): Promise<Placed[]> {
   const { distributed, copied } = await placesOf(sql);
@@ -69,7 +69,7 @@ export async function placesOf(sql: postgres.Sql): Promise<Record<Placed["place"
   const tenant = tables.filter(({ is_walled }) => is_walled);
   const copied = new Set(tables.filter((one) => one.is_read_by_tenants && !one.is_walled));
   const refers = (one: TableFacts, other: TableFacts) => one.targets.includes(other.name);
-  // No table of the coordinator alone may refer to a copied one, nor be referred to by one.
+  // A copied table and a table of the coordinator alone may not refer to each other.
   let before = -1;
   while (copied.size > before) {
     before = copied.size;
@@ -122,7 +122,7 @@ interface Need {
 
 /** The roles as which the coordinator logs in to the other nodes. */
 const ROLES = ["app_property", "app_system", "app_reader"];
-/** Of their sessions on other nodes, where the service sets nothing itself. Ledgers hash times as text. */
+/** The settings of sessions on other nodes, which the service cannot set itself. Ledgers hash times as text. */
 const SETTINGS = { timezone: "UTC", lock_timeout: "2s", jit: "off" };
 
 async function needsOf(sql: postgres.Sql): Promise<Need[]> {

@@ -68,7 +68,7 @@ function itemLiteral(value: unknown): string {
 const ITEM = /"((?:[^"\\]|\\.)*)"|([^,{}]+)/gs;
 
 /** The items of a flat array literal. */
-export function parseArray(text: string): (string | null)[] {
+function parseArray(text: string): (string | null)[] {
   return [...text.matchAll(ITEM)].map(([, quoted, bare]) => {
     if (quoted !== undefined) return quoted.replace(/\\(.)/gs, "$1");
     return bare === "NULL" ? null : bare!;

@@ -31,7 +31,7 @@ const FORMATS: Readonly<Record<string, string>> = {
 const MOST_VALUES = 60;
 
 /** The flaw of a value, for people who do not know zod. Undefined: zod's own words stay. */
-export function plainWords(issue: Issue): string | undefined {
+function plainWords(issue: Issue): string | undefined {
   if (issue.input === undefined && issue.code !== "custom" && issue.code !== "unrecognized_keys") {
     return "is required";
   }

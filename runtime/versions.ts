@@ -1,7 +1,7 @@
 import { invalid } from "#runtime/faults.ts";
 
 /** The API's versions, oldest first. The last one is current. */
-export const VERSIONS = ["2026-06-05"] as const;
+const VERSIONS = ["2026-06-05"] as const;
 
 export const CURRENT_VERSION = VERSIONS.at(-1)!;
 

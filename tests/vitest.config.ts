@@ -42,7 +42,7 @@ export default defineConfig({
   root,
   test: {
     // Once for all projects: a project that extends this configuration would start a server of its own.
-    globalSetup: ["tests/support/postgres.ts"],
+    globalSetup: ["tests/support/postgres/start.ts"],
     // For two processors: while two wait for the database or a clock, two work.
     maxWorkers: 4,
     sequence: { sequencer: LongApart },

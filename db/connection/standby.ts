@@ -22,7 +22,7 @@ export interface Standby {
 /** Milliseconds. */
 const LOOK_EVERY = 100;
 const ANSWERS_WITHIN = 1_000;
-/** A standby that lags more answers nobody. */
+/** A standby that lags more gets no reads. */
 const LONGEST_LAG = 10_000;
 
 interface Place {

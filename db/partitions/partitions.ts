@@ -4,7 +4,7 @@ import { firstIdOf, type Month, monthName, monthOf } from "./month.ts";
 export type Run = <R extends object>(statement: string) => PromiseLike<readonly R[]>;
 
 /** Months that are made before they begin: the next ones after the present month. */
-export const MONTHS_AHEAD = 2;
+const MONTHS_AHEAD = 2;
 
 export interface Partitioned {
   table: string;

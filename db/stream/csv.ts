@@ -6,8 +6,8 @@ const RISKY = /^'*[=+\-@\t\r\n＝＋－＠]/;
 const HARMLESS = /^(?:-?\d+(?:\.\d+)?|\+[1-9]\d{6,14})$/;
 
 /**
- * A text as a CSV cell that no spreadsheet executes: a leading apostrophe stands before `= + - @`, TAB, CR and LF, and
- * before the full-width forms, which spreadsheets of some languages read as formulas. Numbers and E.164 phones stay
+ * A text as a CSV cell that no spreadsheet executes: an apostrophe stands before a leading `= + - @`, TAB, CR or LF. It
+ * also stands before their full-width forms, which some spreadsheets read as formulas. Numbers and E.164 phones stay
  * unchanged. `readCell` removes the apostrophe.
  */
 export function safeCell(text: string): string {
@@ -28,7 +28,7 @@ export function safeCellSql(text: Fragment): Fragment {
 }
 
 /** A number as a text with one reading: of 1.234 a file's reader cannot tell thousands from decimals, of 1.2340 it can. */
-export function clearNumber(text: string): string {
+function clearNumber(text: string): string {
   return /\.\d{3}$/.test(text) ? `${text}0` : text;
 }
 

@@ -3,7 +3,7 @@ import { Fault, invalid } from "#runtime/faults.ts";
 import type { Directory } from "#runtime/identity/directory.ts";
 import type { Access, Actor, Call, Scope, User } from "#runtime/operation/context.ts";
 import { PROPERTY_FIELD } from "#runtime/operation/input.ts";
-import type { Operation } from "#runtime/operation/operation.ts";
+import { mayAsk, type Operation } from "#runtime/operation/operation.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import { ACTING_ROLES, acts, type Membership, type Role, roleIn } from "#runtime/roles.ts";
 
@@ -17,9 +17,13 @@ export function checkAccess(operation: Operation, call: Call): void {
 }
 
 /** Refuses a call of an operation for people by a key, an agent or a command line. */
-function checkPerson({ access }: Operation, { actor, transport }: Call): void {
-  if (access !== "person") return;
-  if (actor.type !== "user" || (transport !== "rest" && transport !== "page")) throw roleFault("person");
+function checkPerson({ access }: Operation, call: Call): void {
+  if (access === "person" && !isPerson(call)) throw roleFault("person");
+}
+
+/** Whether a signed-in person makes the call in a page or a program of their own. */
+function isPerson({ actor, transport }: Call): boolean {
+  return actor.type === "user" && (transport === "rest" || transport === "page");
 }
 
 function checkScope(operation: Operation, actor: Actor): void {
@@ -102,7 +106,7 @@ export function checkReads(actor: Actor, propertyId: string): void {
 }
 
 /** The field that names the property: the operation's own, or `property_id`, which every call in a property takes. */
-export function tenantField({ property, realm }: Operation): string | null {
+function tenantField({ property, realm }: Operation): string | null {
   return property ?? (realm === "property" ? PROPERTY_FIELD : null);
 }
 
@@ -210,6 +214,29 @@ export function withMasking(call: Call, property: Property | null): Call {
 
 function isAnalyst(actor: Actor, propertyId: string): boolean {
   return actor.type === "user" && roleIn(actor, propertyId) === "analyst";
+}
+
+/**
+ * Whether the property limits the reach of this call. Signed-in people act at once, but not under four eyes. An agent
+ * over MCP is no person, even with a person's credential.
+ */
+export function isWeighed({ operation, call, property }: ResolvedCall): boolean {
+  if (!property || operation.realm !== "property") return false;
+  // A written record can change what people have approved, also where its own handler asks nothing.
+  if (!mayAsk(operation) && !operation.afterwards) return false;
+  if (operation.access !== "property" && operation.access !== "manager") return false;
+  if (call.review === "approved" || !hasThreshold(property)) return false;
+  return property.approval_four_eyes === "on" || !isPerson(call);
+}
+
+interface ResolvedCall {
+  operation: Operation;
+  call: Call;
+  property: Property | null;
+}
+
+function hasThreshold({ approval_over_players, approval_over_cost }: Property): boolean {
+  return approval_over_players !== null || approval_over_cost !== null;
 }
 
 /** Whether the operation works in a property. */

@@ -6,7 +6,7 @@ import type { Call, Confirmation } from "#runtime/operation/context.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import { resolveProperty } from "./access.ts";
-import { findAnswer } from "./replay.ts";
+import { findAnswer } from "./recorded-refusals.ts";
 import type { Outcome, Service } from "./service.ts";
 import { keyedCall, type Running, scopeOf } from "./transaction.ts";
 

@@ -10,7 +10,7 @@ import { currentActivity } from "#runtime/telemetry/activity.ts";
 import { toolCalls } from "#runtime/telemetry/metrics.ts";
 import { callerOf, checkAccess, checkReads, inProperty, resolveProperty, withMasking } from "./access.ts";
 import { maskedOutcome, refusePastMasking } from "./masking.ts";
-import { findAnswer } from "./replay.ts";
+import { findAnswer } from "./recorded-refusals.ts";
 import type { Choose, Outcome, Service } from "./service.ts";
 import { keyedCall, type Run } from "./transaction.ts";
 import { run } from "./unit-of-work.ts";

@@ -1,40 +1,17 @@
 import type { Sql } from "#db/database.ts";
 import { Fault } from "#runtime/faults.ts";
-import type { AskedQuestion, Call, Question, Reach } from "#runtime/operation/context.ts";
-import { mayAsk } from "#runtime/operation/operation.ts";
+import type { AskedQuestion, Question, Reach } from "#runtime/operation/context.ts";
 import { hasOutgrown, type Property } from "#runtime/operation/property.ts";
 import { oneLine } from "#runtime/visible-text.ts";
 import { canonicalHash } from "./audit.ts";
 import type { Outcome } from "./service.ts";
-import type { Run, Running } from "./transaction.ts";
+import { type Running, tellsQuestions } from "./transaction.ts";
 
 /** The reach of a call that a person must approve first, and the reasons why. Null: unknown, or without a bound. */
 export interface Weight {
   players: number | null;
   cost: number | null;
   reasons: string[];
-}
-
-/**
- * Whether the property limits the reach of this call. Signed-in people act at once, but not under four eyes. An agent
- * over MCP is not a person, not even with a person's credential.
- */
-export function isWeighed({ operation, call, property }: Omit<Run, "inputs">): boolean {
-  if (!property || operation.realm !== "property") return false;
-  // A written record can change what people have approved, also where its own handler asks nothing.
-  if (!mayAsk(operation) && !operation.afterwards) return false;
-  if (operation.access !== "property" && operation.access !== "manager") return false;
-  if (call.review === "approved" || !hasThreshold(property)) return false;
-  return property.approval_four_eyes === "on" || !isPerson(call);
-}
-
-function hasThreshold({ approval_over_players, approval_over_cost }: Property): boolean {
-  return approval_over_players !== null || approval_over_cost !== null;
-}
-
-/** Whether a signed-in person makes the call in a page or a program of their own. */
-export function isPerson({ actor, transport }: Call): boolean {
-  return actor.type === "user" && (transport === "rest" || transport === "page");
 }
 
 /**
@@ -119,8 +96,7 @@ function exceeding(most: number | null, amount: number | null, used: number, wor
 /** The handler's questions, in words where somebody reads them. Throws where an agent has confirmed another state. */
 export async function askedBy({ operation, call, effects, property }: Running): Promise<Outcome["asked"]> {
   const { questions, confirmed } = effects;
-  const isTold = call.mustAsk === true || (call.transport === "mcp" && operation.effect === "read");
-  if (!isTold && confirmed === undefined) return undefined;
+  const isTold = tellsQuestions({ operation, call });
   const told: { state: string; sentences: string[] }[] = [];
   for (const { state, sentences } of questions) {
     const said = isTold || state === undefined ? (await sentences()).map(oneLine) : [];

@@ -61,6 +61,11 @@ export function doesNoMore({ operation, call, many, choose, inputs, dry }: Run):
   return !(many || choose || call.mustAsk || call.review || isDry({ operation, inputs, dry }));
 }
 
+/** Whether the answer tells the handler's questions: of a call that has to ask first, and of an agent's preview. */
+export function tellsQuestions({ operation, call }: Pick<Run, "operation" | "call">): boolean {
+  return call.mustAsk === true || (call.transport === "mcp" && operation.effect === "read");
+}
+
 /** One transaction of a call: as its tenant, or over the platform's own tables. */
 export function transact<T>(
   { service, operation, call, property }: Omit<Run, "inputs">,

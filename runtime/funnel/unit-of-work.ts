@@ -7,14 +7,15 @@ import { type Context, Stale } from "#runtime/operation/context.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import type { Property } from "#runtime/operation/property.ts";
 import { inActivity } from "#runtime/telemetry/activity.ts";
+import { isWeighed } from "./access.ts";
 import { type AuditRow, auditOf } from "./audit.ts";
 import { carrying } from "./carry-out.ts";
 import { useConfirmation } from "./confirmations.ts";
 import { claimKey } from "./idempotency.ts";
 import { endpointsOf } from "./outbox.ts";
 import { propose } from "./propose.ts";
-import { isRecorded, recordRefusal, refusalOf } from "./replay.ts";
-import { askedBy, audiencesIn, conceals, isWeighed, weigh } from "./review.ts";
+import { isRecorded, recordRefusal, refusalOf } from "./recorded-refusals.ts";
+import { askedBy, audiencesIn, conceals, weigh } from "./review.ts";
 import type { Outcome } from "./service.ts";
 import {
   doesNoMore,
@@ -26,6 +27,7 @@ import {
   noEffects,
   type Run,
   type Running,
+  tellsQuestions,
   transactCall,
   Undone,
   without,
@@ -80,7 +82,8 @@ async function answer(running: Running): Promise<Outcome> {
   if (claimed.value) throw new Undone({ ...claimed.value, replayed: true });
   if (handled.status === "rejected") return refused(running, handled.reason);
   const { result, audited } = handled.value;
-  const asked = await askedBy(running);
+  const isAsked = tellsQuestions(running) || running.effects.confirmed !== undefined;
+  const asked = isAsked ? await askedBy(running) : undefined;
   const isTried = isDry(running) || (asked !== undefined && running.call.mustAsk === true);
   const weight = running.call.review === "weighed" ? await weigh(running, isTried) : null;
   if (isTried) {

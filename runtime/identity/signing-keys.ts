@@ -9,7 +9,7 @@ export const SESSION_SECONDS = 12 * 3600;
  * Seconds for which a retired key's tokens are accepted: their life, and the time until every process signs with
  * another.
  */
-export const VERIFIES_FOR = SESSION_SECONDS + 3600;
+const VERIFIES_FOR = SESSION_SECONDS + 3600;
 
 /** A key that is retired, or was sealed with another APP_SECRET, signs no more, and verifies its tokens. */
 export type KnownKey = PublicKey & { privateJwk: SigningKey["privateJwk"] | null; verifies: boolean };

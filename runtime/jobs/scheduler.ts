@@ -27,8 +27,8 @@ const LATEST = 3_600_000;
 const RETRY = 1_000;
 
 /**
- * Queues each job that has `every` at its ticks, in UTC by the database's clock: once a tick, however many processes
- * do this. Ticks without a running process are not replayed.
+ * Queues each job that has `every` at its ticks, in UTC by the database's clock: once a tick, however many processes do
+ * this. Ticks that pass while every process is down are left out.
  */
 export function startScheduler({ db, jobs, log }: SchedulerOptions): Scheduler {
   const entries = jobs.flatMap((job): Entry[] =>

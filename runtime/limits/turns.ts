@@ -159,7 +159,7 @@ interface Waiting {
 
 let busy = false;
 let waiting: Waiting[] = [];
-/** The processor time that a property used for a part of late, and the end of its rest. */
+/** The processor time of a property's largest recent part, and the end of its rest. */
 const shares = new Map<string, { used: number; restsUntil: number }>();
 
 async function turn(property: string): Promise<void> {
@@ -201,7 +201,7 @@ function endTurn(property: string, used: number): void {
   busy = false;
   const before = shares.get(property)?.used ?? 0;
   for (const one of shares.keys()) if (restOf(one) === 0) shares.delete(one);
-  // Light parts follow a heavy one: a subject, its body.
+  // The largest part counts, and fades: a message has light parts behind its heavy one.
   shares.set(property, {
     used: Math.max(used, before * FADING),
     restsUntil: performance.now() + used * REST,

@@ -15,7 +15,7 @@ const FEW_VALUES = new Set(["birth_date", "postal_code"]);
 /** The fields of reading calls that look people up by their addresses. */
 const LOOKED_UP = ["email", "emails", "phone", "phones"];
 const PRESENCE = new Set(["is", "is_set", "is_not_set", "is_empty"]);
-/** Comparing a few whole values shows nothing that the caller does not know. */
+/** A caller who compares a few whole values knows these values already. */
 const WHOLE = new Set(["eq", "in", ...PRESENCE]);
 /** Whole values in one call. With more of them, all numbers of an area are tried in a few calls. */
 const MOST_COMPARED = 100;

@@ -280,7 +280,7 @@ function partial(schema: z.ZodType): z.ZodType {
 }
 
 /** The column type that a schema stands for, for filters and casts. */
-export function columnType(schema: z.ZodType): ColumnType {
+function columnType(schema: z.ZodType): ColumnType {
   if (isWrapped(schema)) return columnType(schema.unwrap() as z.ZodType);
   if (schema instanceof z.ZodPipe) return columnType(schema.in as z.ZodType);
   if (schema instanceof z.ZodUUID) return "uuid";

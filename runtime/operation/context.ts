@@ -128,7 +128,9 @@ export interface Question {
   audience?: number | null;
   /** The result is a draw: a preview does not show it. */
   conceals?: true;
-  /** The reach of an action that reaches people. An operation of the effect `contact` without it has no known reach. */
+  /**
+   * The reach of an action that reaches people. An operation of the effect `contact` has a known reach only with it.
+   */
   reach?: Reach;
 }
 
@@ -219,8 +221,8 @@ export interface Context {
   /** Adds a sentence to the answer, on faces that have a place for it. */
   warn?(sentence: string): void;
   /**
-   * Names the subject of an operation's audit row, where the result's `id` does not. In a job it does nothing: a job
-   * has no audit row unless it calls `writeAuditRow`.
+   * Names the subject of an operation's audit row, where the result's `id` does not. In a job it does nothing: only
+   * `writeAuditRow` makes an audit row there.
    */
   audit(about: {
     /** Default: the operation's name. */

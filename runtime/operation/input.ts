@@ -253,7 +253,7 @@ export function inputFault(error: z.ZodError, shape: z.ZodRawShape = {}, input?:
   return new Fault("invalid", { message: shown.join("; ") + more, details });
 }
 
-/** A missing field that takes null says so: for a caller who has no value it must not look like a dead end. */
+/** A missing field that takes null says so: a caller who has no value gets a way on. */
 function orNull(input: unknown, [name, ...within]: readonly PropertyKey[], shape: z.ZodRawShape): string {
   if (typeof name !== "string" || within.length > 0 || !Object.hasOwn(shape, name)) return "";
   if (Object.hasOwn(input as object, name) || !z.safeParse(shape[name]!, null).success) return "";

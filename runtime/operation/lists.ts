@@ -112,7 +112,7 @@ interface ListInput extends Partial<Record<"select" | "order" | "cursor", string
 const NAMING: ReadonlySet<string> = new Set(["eq", "in", "cs", "ov"]);
 
 /** Sentences on an empty list: the values of its filters that no row has, and the values that there are. */
-export async function whyEmpty(
+async function whyEmpty(
   table: Table,
   reader: Reader,
   propertyId: string,
@@ -163,7 +163,7 @@ export async function byKnownKeys(
 const COMPARING: ReadonlySet<string> = new Set(["eq", "neq", "in", "gt", "gte", "lt", "lte"]);
 
 function inForm(condition: Condition, form: Form): Condition {
-  // JSON is compared as JSON: a number by its size.
+  // JSON has no such form: its numbers compare by their size.
   if (!COMPARING.has(condition.operator) || condition.type !== "text") return condition;
   const inStored = (text: string) => {
     const stored = form.fit(text, "");
@@ -197,7 +197,7 @@ function isByKey({ column, path }: Condition, definedKeys: DefinedKeys): boolean
 }
 
 /** The look-up of `byKnownKeys` outside a transaction. */
-export function keysByReader(reader: Reader, property: string) {
+function keysByReader(reader: Reader, property: string) {
   return async ({ definitions, key }: DefinedKeys): Promise<Row[]> => {
     const readable = readableOf(definitions);
     const query = parseQuery(readable, [

@@ -35,7 +35,7 @@ export async function lockMatching(
 }
 
 /** The look-up of `byKnownKeys` inside a transaction. */
-export function keysBySql({ sql, property }: Context) {
+function keysBySql({ sql, property }: Context) {
   return async ({ definitions, key }: DefinedKeys): Promise<Row[]> => sql<Row[]>`
     select * from ${identifier(definitions.name)} where property_id = ${property.id} order by ${identifier(key)}`;
 }

@@ -56,7 +56,9 @@ export interface Operation {
   readonly bulk: boolean;
   /** Its handler may ask a person to agree first, where an agent calls; see `Context.ask`. */
   readonly asks: boolean;
-  /** Content, audience or provider of messages follow from its records: `afterwards` compares what people have approved. */
+  /**
+   * Its records decide the content, audience or provider of messages: `afterwards` compares those with the approvals.
+   */
   readonly shapesMessages: boolean;
   /** Rules over players read its records: `afterwards` asks before an agent's call moves a player in a journey. */
   readonly movesPlayers: boolean;

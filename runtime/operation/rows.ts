@@ -65,7 +65,7 @@ function takenKey(table: Table, values: object, error: unknown): unknown {
 }
 
 /** The values to store: secrets are sealed for their record, and a new record gets its id for that. */
-export function sealedValues(
+function sealedValues(
   { config, property }: Context,
   table: Table,
   rowId: string | null,

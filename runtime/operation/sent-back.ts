@@ -15,7 +15,7 @@ export function checkedChange(table: Table, given: Values, current: Row): Values
   return input;
 }
 
-/** Refuses a column that callers do not write, unless its value is the record's own. */
+/** Refuses another value than the record's own in a column that callers do not write. */
 function checkEchoed(table: Table, given: object, current: Row): void {
   const echoed = (given as { [ECHOED]?: Record<string, unknown> })[ECHOED] ?? {};
   const names = Object.keys(echoed).filter((name) => !isDeepStrictEqual(echoed[name], current[name]));

@@ -186,7 +186,7 @@ interface Settings {
   readonly secrets: Readonly<Record<string, z.ZodType>>;
 }
 
-/** A table of the REST surface. Without `C` its columns have no types, as in the catalog. */
+/** A table of the REST surface. Only with `C` do its columns have types; the catalog forgets them. */
 export interface Table<C extends Columns = Columns> extends Described<C>, Settings {
   readonly kind: "table";
 }

@@ -1,6 +1,6 @@
-import { readdir } from "node:fs/promises";
-import { stopBenchServer } from "./database.ts";
-import type { Figure, Report } from "./figure.ts";
+import { programsIn } from "../support/checkout/programs.ts";
+import { stopBenchServer } from "./support/database.ts";
+import type { Figure, Report } from "./support/figure.ts";
 
 /** Figures that are asked for by number, and the benchmark that has them. */
 const FIGURES: Record<string, string> = {
@@ -36,13 +36,10 @@ const PAGES = ["console", "players-pages"];
 
 /** `npm run bench` runs all benchmarks, `npm run bench -- list S8` those. One line a figure. */
 const wanted = process.argv.slice(2).flatMap((name) => (name === "S27" ? PAGES : (FIGURES[name] ?? name)));
-const files = (await readdir(new URL(".", import.meta.url)))
-  .filter((file) => file.endsWith(".bench.ts"))
-  .sort();
-const names = files.map((file) => file.replace(".bench.ts", ""));
-const unknown = wanted.find((name) => !names.includes(name));
+const benches = programsIn(import.meta.dirname, "bench");
+const unknown = wanted.find((name) => !benches.has(name));
 if (unknown) {
-  const known = [...names, ...Object.keys(FIGURES), "S27"].join(", ");
+  const known = [...benches.keys(), ...Object.keys(FIGURES), "S27"].join(", ");
   process.stderr.write(`No benchmark ${unknown}. There are: ${known}\n`);
   process.exit(2);
 }
@@ -61,8 +58,9 @@ const report: Report = ({ name, ours, peer, ratio, goal, met, note }: Figure) =>
 };
 
 line("figure", "ours", "peer", "ratio", "goal", "");
-for (const name of names.filter((one) => wanted.length === 0 || wanted.includes(one))) {
-  const { default: bench } = (await import(`./${name}.bench.ts`)) as {
+for (const [name, file] of benches) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue;
+  const { default: bench } = (await import(file)) as {
     default: (report: Report) => Promise<void>;
   };
   await bench(report).catch((error: unknown) => {

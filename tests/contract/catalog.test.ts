@@ -9,7 +9,7 @@ import type { Table } from "#runtime/operation/table.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { inputSchemaOf } from "#transports/mcp/listing/schemas.ts";
 import { offeredTool } from "#transports/mcp/listing/tools.ts";
-import { ROOT, sourcesIn, textOf } from "../support/source-files.ts";
+import { ROOT, sourcesIn, textOf } from "../support/checkout/source-files.ts";
 
 const OPERATIONS = [...CATALOG.operations.values()];
 

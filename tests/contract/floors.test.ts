@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { describe, expect, test } from "vitest";
-import { FLOORS, importsOf, ROOT, sourcesIn, textOf } from "../support/source-files.ts";
+import { FLOORS, importsOf, ROOT, sourcesIn, textOf } from "../support/checkout/source-files.ts";
 import { circlingArrows, type Graph, grouped, importGraph } from "./import-graph.ts";
 import { ROOMS, WIDE_ROOMS } from "./rooms.ts";
 
@@ -150,8 +150,8 @@ function doorsOf(folder: string): string[] {
   return [...new Set(targets.map((path) => basename(path)))].sort();
 }
 
-/** Files that a catalog or a runner finds by themselves: operations, benchmarks, faults, tests of a domain. */
+/** Files that a catalog or a runner finds by their names: operations, tables, jobs, tests of a domain. */
 function isListed(path: string): boolean {
-  if (/^tests\/tools\/|\.(bench|fault|table|job)\.ts$/.test(path)) return true;
+  if (/^tests\/tools\/|\.(table|job)\.ts$/.test(path)) return true;
   return path.startsWith("tools/") && /^export default tool\(/m.test(textOf(path));
 }

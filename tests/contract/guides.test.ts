@@ -15,7 +15,7 @@ import { flagOf, GENERAL } from "#transports/cli/arguments.ts";
 import { guides } from "#transports/docs/guides.ts";
 import { openApi } from "#transports/openapi/document.ts";
 import { anchorOf } from "#transports/pages/service/guides.ts";
-import { ROOT, textOf } from "../support/source-files.ts";
+import { ROOT, textOf } from "../support/checkout/source-files.ts";
 
 const FOLDER = "transports/docs/guides/";
 
@@ -235,7 +235,7 @@ function isGood(path: string, href: string): boolean {
 /** Every token of a page, those inside others too. */
 function all(tokens: Token[]): Token[] {
   const found: Token[] = [];
-  // Its callback is not asynchronous, so what it answers is nothing to wait for.
+  // Its callback is synchronous, so all tokens are found when it returns.
   void marked.walkTokens(tokens, (token) => void found.push(token));
   return found;
 }

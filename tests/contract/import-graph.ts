@@ -1,5 +1,5 @@
 import { dirname, join } from "node:path";
-import { importsOf, sourcesIn } from "../support/source-files.ts";
+import { importsOf, sourcesIn } from "../support/checkout/source-files.ts";
 
 /** The imports of each node. */
 export type Graph = ReadonlyMap<string, ReadonlySet<string>>;

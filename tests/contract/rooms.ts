@@ -327,10 +327,10 @@ export const WIDE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   "tools/voice/engine": ["engine.ts", "fixed-words.ts", "heard.ts", "outcomes.ts", "transcript.ts"],
   "tools/providers": [
     "callbacks.ts",
-    "calls.ts",
     "choose.ts",
     "columns.ts",
     "limits.ts",
+    "live-calls.ts",
     "prices.ts",
     "provider.ts",
     "rehearsal.ts",

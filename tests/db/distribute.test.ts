@@ -8,11 +8,11 @@ import { monthName, startOf } from "#db/partitions/month.ts";
 import { dropPartition, makePartition, partitionedTables, type Run } from "#db/partitions/partitions.ts";
 import { raw } from "#db/sql.ts";
 import { safeHorizon } from "#tools/ledgers/seals.ts";
-import { lockWaits, openTransaction } from "../support/blocking.ts";
 import { clusterDatabase, workersOf } from "../support/cluster/citus.ts";
 import { testDatabase } from "../support/database.ts";
+import { lockWaits, openTransaction } from "../support/postgres/blocking.ts";
+import { withDatabase } from "../support/postgres/server-url.ts";
 import { columnsIn, tenantTables } from "../support/schema.ts";
-import { withDatabase } from "../support/server-url.ts";
 import { idAt, PRESENT } from "./partitions/months.ts";
 
 test("the tables of properties are distributed, and those of the platform that they need are copied", async () => {

@@ -6,7 +6,7 @@ import postgres from "postgres";
 import { expect, inject, test } from "vitest";
 import { migrate, UnreleasedDatabase, unfit } from "#db/migrate.ts";
 import { testDatabase } from "../support/database.ts";
-import { withDatabase } from "../support/server-url.ts";
+import { withDatabase } from "../support/postgres/server-url.ts";
 
 test("a server that closes every connection, or says nothing at all, is given up and not asked for ever", async () => {
   for (const closes of [true, false]) {

@@ -14,7 +14,7 @@ test.each([
   expect(nearest(word, CATALOG.operations.keys())[0]).toBe(meant);
 });
 
-test("a word that is close to nothing is near to nothing", () => {
+test("a word far from all others has no near one", () => {
   expect(nearest("start_a_journey_now", CATALOG.operations.keys())).toEqual([]);
   expect(didYouMean("xyz", ["email", "phone"])).toBe("");
   expect(didYouMean("emial", ["email", "phone"])).toBe("; did you mean email?");

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { killedTest } from "./ab-test.fault.ts";
-import { killedCampaign } from "./campaign.fault.ts";
-import { embeddedTakenOver } from "./embedded.fault.ts";
-import { killedImport } from "./import.fault.ts";
+import { embeddedTakenOver } from "./database/embedded.fault.ts";
+import { killedImport } from "./requests/import.fault.ts";
+import { killedWrites } from "./requests/writes.fault.ts";
+import { killedTest } from "./sending/ab-test.fault.ts";
+import { killedCampaign } from "./sending/campaign.fault.ts";
 import { type Installation, openEmbeddedInstallation } from "./support/installation.ts";
-import { killedWrites } from "./writes.fault.ts";
 
 const GOOD = { ledger: { lost: 0, doubled: 0, foreign: 0 }, problems: [] };
 

@@ -1,4 +1,4 @@
-import { readdir } from "node:fs/promises";
+import { programsIn } from "../support/checkout/programs.ts";
 import type { Fault, Report } from "./support/fault.ts";
 import { stopServer } from "./support/server.ts";
 
@@ -7,13 +7,10 @@ import { stopServer } from "./support/server.ts";
  * a fault. FAULT_ROUNDS=20 repeats each so often, in the sizes that are promised.
  */
 const wanted = process.argv.slice(2);
-const names = (await readdir(new URL(".", import.meta.url)))
-  .filter((file) => file.endsWith(".fault.ts"))
-  .map((file) => file.replace(".fault.ts", ""))
-  .sort();
-const unknown = wanted.find((name) => !names.includes(name));
+const faults = programsIn(import.meta.dirname, "fault");
+const unknown = wanted.find((name) => !faults.has(name));
 if (unknown) {
-  process.stderr.write(`No fault ${unknown}. There are: ${names.join(", ")}\n`);
+  process.stderr.write(`No fault ${unknown}. There are: ${[...faults.keys()].join(", ")}\n`);
   process.exit(2);
 }
 const extent = {
@@ -34,8 +31,9 @@ const report: Report = (name, { ledger, problems, about }) => {
 };
 
 try {
-  for (const name of names.filter((one) => wanted.length === 0 || wanted.includes(one))) {
-    const { default: fault } = (await import(`./${name}.fault.ts`)) as { default: Fault };
+  for (const [name, file] of faults) {
+    if (wanted.length > 0 && !wanted.includes(name)) continue;
+    const { default: fault } = (await import(file)) as { default: Fault };
     await fault(report, extent).catch((error: unknown) => {
       const said = error instanceof Error ? (error.stack ?? error.message) : String(error);
       report(name, { ledger: { lost: 0, doubled: 0, foreign: 0 }, problems: [said], about: "broke off" });

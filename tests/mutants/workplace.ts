@@ -7,8 +7,8 @@ import { fileURLToPath } from "node:url";
 import postgres from "postgres";
 import { startEmbedded } from "#db/embedded/start.ts";
 import { migrate } from "#db/migrate.ts";
-import { databaseFolder } from "../support/postgres.ts";
-import { withDatabase } from "../support/server-url.ts";
+import { withDatabase } from "../support/postgres/server-url.ts";
+import { databaseFolder } from "../support/postgres/start.ts";
 import type { Mutant } from "./change.ts";
 
 export const root = fileURLToPath(new URL("../..", import.meta.url));

@@ -4,8 +4,8 @@ import type { Catalog } from "#runtime/operation/catalog.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { flagOf } from "#transports/cli/arguments.ts";
 import { runCommand } from "#transports/cli/run.ts";
+import { ROOT } from "./checkout/source-files.ts";
 import type { TestService } from "./service.ts";
-import { ROOT } from "./source-files.ts";
 
 /** Milliseconds after which a command counts as one that never ends; on a busy machine one takes 20 s. */
 const NEVER_ENDS = 100_000;

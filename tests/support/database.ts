@@ -3,7 +3,7 @@ import postgres from "postgres";
 import { connect, type Database } from "#db/database.ts";
 import { type Fragment, raw } from "#db/sql.ts";
 import { cloneCluster, dropDatabase } from "./cluster/citus.ts";
-import { withDatabase } from "./server-url.ts";
+import { withDatabase } from "./postgres/server-url.ts";
 
 export interface TestDatabase {
   url: string;

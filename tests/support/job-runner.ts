@@ -14,6 +14,13 @@ import type { TestService } from "./service.ts";
 /** A delivery that never ends fails by the number of its tries, and not by the time of the test. */
 const MOST_TRIES = 20;
 
+/** The answer of a vendor that takes the message, under the send's own id. */
+export const accepted = ({ id }: EmailMessage): SendOutcome => ({
+  id,
+  status: "sent",
+  providerMessageId: id,
+});
+
 /** A vendor that answers as told, and remembers what it was given. */
 export function vendor(
   options: {
@@ -24,13 +31,7 @@ export function vendor(
 ) {
   const given: EmailMessage[] = [];
   const tries = new Map<string, number>();
-  const answer =
-    options.answer ??
-    ((message: EmailMessage): SendOutcome => ({
-      id: message.id,
-      status: "sent",
-      providerMessageId: message.id,
-    }));
+  const answer = options.answer ?? accepted;
   const sender: Sender<"email"> = {
     repeatable: options.repeatable ?? false,
     concurrency: options.concurrency ?? 10,

@@ -8,7 +8,7 @@ import { type JobContext, job } from "#runtime/operation/job.ts";
 import { sendPlatformMail } from "#tools/mailbox/platform-mail.ts";
 import { newToken, tokenHash } from "./reset-token.ts";
 
-/** Mails a reset link to the account's user. Without an account it silently does nothing. */
+/** Mails a reset link to the account's user. For an address that has no account it ends at once. */
 export default job({
   name: "send_password_reset",
   attempts: 5,

@@ -19,8 +19,8 @@ interface Stranded {
 
 /**
  * Gives a campaign that is due or under way its job again after the job has died with its workers. Otherwise the
- * campaign would stand still. Both jobs begin where the last one stopped. Wakes the job of a campaign whose last waiting messages
- * were cancelled: it would wait for their time before it says that the campaign is sent.
+ * campaign would stand still. Both jobs begin where the last one stopped. Wakes the job of a campaign whose last
+ * waiting messages were cancelled. Otherwise it would wait for their time before it ends the campaign.
  */
 export default job({
   name: "revive_campaigns",

@@ -37,7 +37,7 @@ export default tool({
   name: "compliance_check",
   title: "Check whether players may be contacted",
   description:
-    "Checks for each phone, email or player whether a message on the channel may go now, with every reason against it. defer holds the rules that only postpone it: quiet hours and frequency rules; they leave allowed unchanged. The same gate checks every send. Several players may share an address. A player who is banned, self-excluded, deceased or on vip_hold, or has refused the channel, bars it for all of them, and so does an undeliverable email. A player's age or do-not-call entry does not bar a shared email for the others.",
+    "Checks for each phone, email or player whether a message on the channel may go now, with every reason against it. defer holds the rules that only postpone it: quiet hours and frequency rules; they leave allowed unchanged. The same gate checks every send. Several players may share an address. A player who is banned, self-excluded, deceased or on vip_hold, or has refused the channel, bars it for all of them, and so does an undeliverable email. A player's age or do-not-call entry bars a shared email for that player alone.",
   scope: "read",
   effect: "read",
   core: true,

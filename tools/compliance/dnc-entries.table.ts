@@ -13,7 +13,7 @@ import type { BlockReason } from "./gate.ts";
 import { addressOf, keptAddresses, type ListedAddress } from "./listed-address.ts";
 import { stopSends } from "./sends-under-way.ts";
 
-export const DNC_LISTS = ["internal", "national", "state", "litigator", "reassigned", "wireless"] as const;
+const DNC_LISTS = ["internal", "national", "state", "litigator", "reassigned", "wireless"] as const;
 
 const columns = {
   phone: createOnly(
@@ -125,7 +125,7 @@ function checkChange(
   if (sooner && call.actor.type === "api_key") {
     throw new Fault("forbidden", {
       message:
-        "expires_at: an API key cannot let a do-not-call entry end sooner. A signed-in admin or manager of the property can.",
+        "expires_at: only a signed-in admin or manager of the property can let a do-not-call entry end sooner, and an API key may not.",
     });
   }
   if (past && input.expires_at !== current.expires_at) throw invalid("expires_at", "has passed already");

@@ -29,7 +29,7 @@ export const BLOCK_REASONS = {
 
 export type BlockReason = keyof typeof BLOCK_REASONS;
 
-/** Reasons that mean more for a call. */
+/** Reasons with a wider meaning on the channel voice. */
 export const CALL_REASONS = {
   no_consent: "The player has no consent to calls of the level express_written.",
 } satisfies Partial<Record<BlockReason, string>>;

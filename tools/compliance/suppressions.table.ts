@@ -11,7 +11,7 @@ import { ENDS_WITH_STATUS } from "./left-addresses.ts";
 import { addressOf, keptAddresses, type ListedAddress } from "./listed-address.ts";
 import { stopAddressSends } from "./sends-under-way.ts";
 
-export const SUPPRESSION_REASONS = [
+const SUPPRESSION_REASONS = [
   "unsubscribed",
   "stop_keyword",
   "hard_bounce",

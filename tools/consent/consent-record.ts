@@ -74,7 +74,7 @@ export default tool({
   },
 });
 
-/** No message on the channel starts after the answer, unless the player has agreed later than this refusal. */
+/** After the answer a message on the channel starts only if the player has agreed later than this refusal. */
 async function heedRefusal(context: Context, playerId: string, channel: Channel): Promise<void> {
   const { sql, property } = context;
   const [player] = await sql<{ refuses: boolean }[]>`

@@ -4,7 +4,7 @@ import { readable, timestamp } from "#runtime/operation/columns.ts";
 import { type ColumnRules, table } from "#runtime/operation/table.ts";
 import { CHANNELS } from "#tools/compliance/channels.ts";
 
-export const CONSENT_ACTIONS = ["granted", "denied", "revoked", "expired"] as const;
+const CONSENT_ACTIONS = ["granted", "denied", "revoked", "expired"] as const;
 export type ConsentAction = (typeof CONSENT_ACTIONS)[number];
 export const CONSENT_LEVELS = ["express_written", "express", "implied"] as const;
 export type ConsentLevel = (typeof CONSENT_LEVELS)[number];

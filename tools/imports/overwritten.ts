@@ -72,7 +72,7 @@ export async function countOverwritten(
   return counted;
 }
 
-/** The rows that a file would write; none of a file that cannot be read: its job says why. */
+/** The rows that a file would write; an unreadable file has none, and its job says why. */
 export async function writtenRows(
   context: Context,
   file: Buffer,

@@ -15,7 +15,7 @@ export default tool({
   name: "read_import_file",
   title: "Look into a file to be imported",
   description:
-    "Reads the first rows of a file that was uploaded by create_upload_link: its columns, the player field that each would fill by its name, and examples. Then create_import_job can map the others. Changes nothing.",
+    "Reads the first rows of a file uploaded by create_upload_link: its columns, the player field that each name fits, and examples. Then create_import_job can map the others. Changes nothing.",
   scope: "read",
   effect: "read",
   property: "propertyId",

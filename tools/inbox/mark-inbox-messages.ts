@@ -6,7 +6,7 @@ import { tool } from "#runtime/operation/operation.ts";
 import { recordEngagement } from "#tools/tracking/engagement.ts";
 import { Folder, Inbox, inboxOf, MOST_PAGES } from "./inbox.ts";
 
-export const MARKS = ["seen", "read", "clicked", "pinned", "unpinned", "archived", "restored"] as const;
+const MARKS = ["seen", "read", "clicked", "pinned", "unpinned", "archived", "restored"] as const;
 export type Mark = (typeof MARKS)[number];
 
 const MOST_IDS = 50;

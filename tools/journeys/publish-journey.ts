@@ -37,7 +37,7 @@ export default tool({
   name: "publish_journey",
   title: "Publish a journey",
   description:
-    "Makes a version of the draft, and lets players enter it. The texts of its templates and the rules of its segments are kept as they are now. Refused with every problem at once; validate_journey names them before. Players who already fit a segment do not enter, unless backfill is true.",
+    "Makes a version of the draft, and lets players enter it. The texts of its templates and the rules of its segments are kept as they are now. Refused with every problem at once; validate_journey names them before. Players who already fit a segment enter only if backfill is true.",
   scope: "write",
   effect: "contact",
   property: "propertyId",

@@ -5,8 +5,8 @@ import { packId, readLink, signLink, unpackId } from "#runtime/secrets/links.ts"
 import { readTimedToken, timedToken } from "#runtime/secrets/timed-links.ts";
 
 /**
- * The pages that a player's link opens: the path of each, whether it opens for players who are barred, and whether it
- * names the browser, so that nobody refers themselves.
+ * The pages that a player's link opens: the path of each, whether barred players may open it, and whether it names the
+ * browser, by which referrals of oneself are found.
  */
 export const PLAYER_PAGES = {
   inbox: { path: "/inbox", forBarred: false, namesDevice: true },
@@ -35,7 +35,7 @@ export function playerToken(
 }
 
 /** The variables of messages that are links to a player's own page. */
-export const PAGE_VARIABLES = { inbox_url: "inbox", game_url: "game" } as const;
+const PAGE_VARIABLES = { inbox_url: "inbox", game_url: "game" } as const;
 type PageVariable = keyof typeof PAGE_VARIABLES;
 export type PageLinks = Partial<Record<PageVariable, string>>;
 

@@ -60,7 +60,7 @@ export async function mergeValues(
   return { filled: groups.map(([name]) => name!), status };
 }
 
-/** A group is empty where its first columns are: a status without its email says nothing. */
+/** A group is empty where its first columns are: a status has a meaning only beside its email. */
 function isEmpty(player: PlayerValues, names: readonly string[]): boolean {
   const telling = names[0] === "country" ? names : names.slice(0, 1);
   return telling.every((name) => player[name] === null);

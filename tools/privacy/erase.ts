@@ -59,7 +59,7 @@ export async function eraseTraces(
 }
 
 /** SHA-256 over the sorted ids of blanked rows. */
-export function idsHash(ids: readonly string[]): string {
+function idsHash(ids: readonly string[]): string {
   return createHash("sha256")
     .update([...ids].sort().join())
     .digest("hex");

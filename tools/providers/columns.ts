@@ -5,7 +5,7 @@ import type { StoredOf } from "#runtime/operation/table.ts";
 import { callbackPath, type VendorChannel } from "./provider.ts";
 
 /** The provider's result when it was last used. */
-export const HEALTH = {
+const HEALTH = {
   unknown: "Not used since its credentials were written.",
   ok: "It takes messages.",
   failing: "It took none of the last messages; they are tried again.",
@@ -73,10 +73,7 @@ export const columns = {
     { vocabulary: true },
   ),
   allows_gaming: writable(
-    z
-      .boolean()
-      .default(false)
-      .describe("The vendor's contract allows gaming content; without it nothing is sent"),
+    z.boolean().default(false).describe("The vendor's contract allows gaming content; it sends only then"),
   ),
   is_default: writable(
     z.boolean().default(false).describe("One provider a channel; true replaces the current default"),

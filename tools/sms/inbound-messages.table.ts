@@ -4,7 +4,7 @@ import { table } from "#runtime/operation/table.ts";
 import { RECIPIENT_FORM } from "#tools/people/address.ts";
 
 export const INBOUND_ACTIONS = ["stop", "start", "help", "review", "none"] as const;
-export const REPLY_STATUSES = ["queued", "sending", "sent", "failed", "expired", "unknown"] as const;
+const REPLY_STATUSES = ["queued", "sending", "sent", "failed", "expired", "unknown"] as const;
 
 export default table({
   name: "inbound_messages",

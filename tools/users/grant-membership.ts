@@ -5,7 +5,7 @@ import { tool } from "#runtime/operation/operation.ts";
 import { ROLES } from "#runtime/roles.ts";
 import { noUser } from "./user.ts";
 
-export const MembershipView = z.object({
+const MembershipView = z.object({
   id: z.uuid(),
   property_id: z.uuid(),
   user_id: z.uuid(),

@@ -6,7 +6,7 @@ export const MOST_ADDRESSES = 100_000;
 /** This many addresses, at 80 bytes each. */
 export const MOST_BYTES = 8 * 1_048_576;
 
-export const LEVELS = ["syntax", "dns", "full"] as const;
+const LEVELS = ["syntax", "dns", "full"] as const;
 
 /** The parameters of a job, apart from its addresses. They are stored with the job. */
 export const settings = {

@@ -68,7 +68,7 @@ function disposableDomains(): ReadonlySet<string> {
 
 /**
  * The verdict, by Reacher's scheme. Undeliverable: it cannot take mail. Risky: it may, but is better avoided.
- * Deliverable needs proof, and the DNS alone never gives it: without proof an address is unknown, of low risk.
+ * Deliverable needs proof, which the DNS alone lacks: until then an address is unknown, of low risk.
  */
 export function verdictOf({ address, domain, delivered, mailbox = null }: Evidence): AddressVerdict {
   if (address === null) return nothing("invalid_syntax");

@@ -161,7 +161,7 @@ const RESULTS: Partial<Record<NonNullable<CallNews["result"]>, CallOutcome>> = {
 function outcomeOf(call: StoredCall, notice: CallNotice, { lines, discloses }: Told): CallOutcome {
   const result = notice.result && RESULTS[notice.result];
   if (result) return result;
-  // An agent that did not say who calls has abandoned the person, with or without other words.
+  // An agent must say who calls: otherwise it has abandoned the person, even if it said other words.
   const said = discloses || call.disclosed_at !== null;
   const isMachine =
     (notice.answeredBy ?? call.answered_by) === "machine" ||

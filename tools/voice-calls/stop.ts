@@ -5,8 +5,8 @@ import type { TranscriptLine } from "#tools/voice/engine/transcript.ts";
 import type { StoredCall } from "./call.ts";
 
 /**
- * Revokes the consent of the person who said or pressed stop in a call: by consent's own door, with the line of the
- * transcript as evidence, for the number and all who have it. It is in force before the call ends.
+ * Revokes the consent of the person who said or pressed stop in a call, for the number and all who have it. The line of
+ * the transcript is the evidence. It is in force before the call ends.
  */
 export async function revokeBySpeech(
   context: Context,

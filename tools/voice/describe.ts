@@ -37,7 +37,7 @@ export function describeScripts(): object {
       "The first turn begins the call. A turn that does not listen leads to next, or ends the call.",
       "Every turn must be reached from the first one, and every way must lead to an end.",
       `The key ${STOP_KEY} and words that mean stop end the call and revoke consent, in every turn: no answer may use them.`,
-      "on_voicemail needs a toll-free callback_number. Without it nothing is said to a machine.",
+      "on_voicemail needs a toll-free callback_number. Only then is anything said to a machine.",
       "say is Liquid with the fields of templates, as plain words. Write numbers and dates as they are spoken.",
       "A call ends after most_call_seconds (list_voice_laws) and before the calling hours do.",
       "Players need a consent for voice of the level express_written (consent_record).",

@@ -8,7 +8,7 @@ export interface StoredEvent {
   data: { object: Record<string, unknown>; previous?: Record<string, unknown> };
 }
 
-/** Fields that an endpoint without include_pii never gets, at any depth of the event. */
+/** Fields that only an endpoint with include_pii gets, at any depth of the event. */
 const PERSONAL = new Set([
   "email",
   "phone",

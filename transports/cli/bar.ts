@@ -26,7 +26,7 @@ export function barOn(
 }
 
 /** The line of a bar. Without a total it only counts. */
-export function barLine(label: string, done: number, total: number | null, seconds: number): string {
+function barLine(label: string, done: number, total: number | null, seconds: number): string {
   const time = `${seconds} s`;
   if (total === null || total === 0) return `${label}  ${number.format(done)}  ${time}`;
   const share = Math.min(1, done / total);

@@ -30,7 +30,7 @@ const GENERAL = [
 
 const WAIT = [
   "--wait, --no-wait",
-  "waits until the work is done, with a bar in a terminal; there it waits unless told not to",
+  "waits until the work is done, with a bar in a terminal; waiting is the default there",
 ] as const;
 
 /** The list of all commands, by domain. */

@@ -46,7 +46,7 @@ function isSame(given: string | undefined, right: string): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
-/** Whether a page of ours sent the form, by the headers that no script can set. A client without them is no browser. */
+/** Whether a page of ours sent the form, by the headers that no script can set. Every browser sends them. */
 export function isFromHere(c: HttpContext): boolean {
   const site = c.req.header("sec-fetch-site");
   if (site !== undefined) return site === "same-origin";

@@ -16,7 +16,7 @@ export interface EventStream<S> extends Sink {
 }
 
 interface Rules<S> {
-  /** Milliseconds between two looks; none without an open stream. */
+  /** Milliseconds between two looks; only while a stream is open. */
   everyMs: number;
   /** A comment after this time keeps proxies from closing a silent stream. */
   silenceMs: number;

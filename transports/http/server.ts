@@ -159,7 +159,7 @@ export function endConnection(socket: Duplex, text: string, { lingerMs }: Connec
 }
 
 /** Closes the connections of a network that has too many. */
-export function capConnections(server: Server, { perNetwork }: ConnectionLimits): void {
+function capConnections(server: Server, { perNetwork }: ConnectionLimits): void {
   const open = new Map<string, number>();
   server.on("connection", (socket: Socket) => {
     const network = networkOf(socket.remoteAddress ?? "unknown");
@@ -175,7 +175,7 @@ export function capConnections(server: Server, { perNetwork }: ConnectionLimits)
 }
 
 /** Calls `tooSlow` for each request whose body arrives too slowly. */
-export function watchBodies(
+function watchBodies(
   server: Server,
   { graceMs, leastPace }: ConnectionLimits,
   tooSlow: (request: IncomingMessage) => void,

@@ -12,7 +12,7 @@ export function say(line: string): void {
 /** A readable error if the database of DATABASE_URL does not answer or refuses the user; else the same error. */
 export function databaseError(error: unknown): unknown {
   const { code, message, syscall } = error as NodeJS.ErrnoException;
-  // A port of ours that is taken has such a code, too.
+  // Our own port, if taken, gives such a code too.
   if (syscall === "listen") return error;
   if (code === "42501") {
     return new ConfigError(`DATABASE_URL: its user must own the database and have CREATEROLE (${message}).`);

@@ -1,6 +1,6 @@
 import type { WebSocket } from "ws";
 import type { Service } from "#runtime/funnel/service.ts";
-import { breakLine, type Line } from "#tools/providers/calls.ts";
+import { breakLine, type Line } from "#tools/providers/live-calls.ts";
 import { openDialogue } from "./dialogue.ts";
 import { type Arrived, END_FRAME, readFrame, textFrame } from "./frames.ts";
 import type { CallPace } from "./pace.ts";

@@ -1,5 +1,5 @@
 import type { Service } from "#runtime/funnel/service.ts";
-import { hearOn, type Line, openSoFar } from "#tools/providers/calls.ts";
+import { hearOn, type Line, openSoFar } from "#tools/providers/live-calls.ts";
 import type { Heard } from "#tools/voice/engine/engine.ts";
 import type { ReadSoFar } from "#tools/voice/engine/heard.ts";
 import { secondsToSay } from "#tools/voice/engine/transcript.ts";

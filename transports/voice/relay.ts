@@ -6,7 +6,7 @@ import { isUuid } from "#db/text.ts";
 import { Fault, loggedFault, toFault } from "#runtime/faults.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import { callbackReader } from "#tools/providers/callbacks.ts";
-import type { Line } from "#tools/providers/calls.ts";
+import type { Line } from "#tools/providers/live-calls.ts";
 import type { AdmissionControl } from "#transports/http/admission.ts";
 import { rawAnswer } from "#transports/http/answer.ts";
 import { callbackLimits } from "#transports/http/callback-limits.ts";

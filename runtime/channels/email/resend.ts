@@ -12,7 +12,7 @@ import { resendCallbacks } from "./resend-callbacks.ts";
 
 const settings = z.strictObject({
   api_key: z.string().min(1).max(512),
-  /** The webhook's signing secret. Without it no callback is accepted. */
+  /** The webhook's signing secret. Callbacks are accepted only with it. */
   webhook_secret: z
     .string()
     .regex(/^whsec_[A-Za-z0-9+/]{16,}={0,2}$/, "must be the webhook's signing secret, whsec_…")

@@ -7,7 +7,7 @@ import { sendgridCallbacks } from "./sendgrid-callbacks.ts";
 
 const settings = z.strictObject({
   api_key: z.string().min(1).max(512),
-  /** The event webhook's verification key. Without it no callback is accepted. */
+  /** The event webhook's verification key. Callbacks are accepted only with it. */
   webhook_public_key: z
     .string()
     .max(1024)

@@ -10,9 +10,9 @@ const settings = z.strictObject({
   access_key_id: z.string().min(1).max(128),
   secret_access_key: z.string().min(1).max(256),
   session_token: z.string().min(1).max(4096).optional(),
-  /** Without a configuration set SES reports no opens and clicks. */
+  /** SES reports opens and clicks only where the call names a configuration set. */
   configuration_set: z.string().min(1).max(64).optional(),
-  /** The SNS topic on which SES reports bounces and complaints. Without it no callback is accepted. */
+  /** The SNS topic on which SES reports bounces and complaints. Callbacks are accepted only with it. */
   topic_arn: z
     .string()
     .regex(/^arn:aws(-[a-z]+)*:sns:[a-z0-9-]+:\d{12}:[\w-]{1,256}$/, "must be the ARN of an SNS topic")

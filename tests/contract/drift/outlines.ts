@@ -26,7 +26,7 @@ export function outlines(documents: ReadonlyMap<string, object>): Map<string, st
   return new Map([...texts, ...shared]);
 }
 
-/** By their JSON, the schemas of fields that more than one document has. */
+/** The schemas of fields that several documents share, by their JSON. */
 function partsOf(documents: ReadonlyMap<string, object>): Map<string, Part> {
   const found = new Map<string, Part>();
   const visit = (value: unknown, field: string | null, file: string): void => {

@@ -123,7 +123,7 @@ test("a page of a named origin may call the API, and of no other", async () => {
   expect((await ask("https://evil.example")).headers.get("access-control-allow-origin")).toBeNull();
 });
 
-test("an agent that is shown no addresses cannot guess one letter by letter", async () => {
+test("masking keeps an agent from guessing an address letter by letter", async () => {
   const call = async (name: string, input: object) => {
     const { body } = await service.post(
       "/api/mcp?pii=masked",

@@ -91,7 +91,7 @@ describe("an Idempotency-Key", () => {
     }
   });
 
-  test("of callers without a credential is nobody's: none gets another's answer", async () => {
+  test("of callers without a credential belongs to each call alone", async () => {
     const headers = { "X-Api-Key": null, "Idempotency-Key": "anonymous" };
     for (const email of ["a@example.com", "b@example.com"]) {
       const asked = await service.post("/api/auth/password-reset", { email }, headers);

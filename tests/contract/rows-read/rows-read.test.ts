@@ -4,7 +4,7 @@ import { enqueue } from "#runtime/jobs/queue.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
 import type { Job } from "#runtime/operation/job.ts";
 import { CATALOG } from "#tools/catalog.ts";
-import { countRows, type RowCounter } from "../../support/rows-read.ts";
+import { countRows, type RowCounter } from "../../support/postgres/rows-read.ts";
 import { type DemoService, NOBODY, startDemo, turnOf } from "../../transports/start/demo.ts";
 import { type Document, endpoints, execute, isOfPeople } from "../http/examples.ts";
 import { growTables } from "./many-rows.ts";

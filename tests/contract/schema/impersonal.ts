@@ -35,7 +35,7 @@ export const IMPERSONAL: Readonly<Record<string, string>> = {
   schedule_ticks: "Times",
   signing_keys: "The service's own keys",
   sms_keyword_defaults: "Words that every property reads texts by",
-  system_audit_logs: "What was done to keys, staff and properties",
+  system_audit_logs: "Acts on keys, staff and properties",
   system_ledger_heads: "Hashes of seals",
   system_ledger_seals: "Ids and hashes of the platform's ledger rows",
   unapproved_contacts: "Counts, kept for a day",

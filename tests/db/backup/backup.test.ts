@@ -9,8 +9,8 @@ import { takeBackup } from "#db/backup/take.ts";
 import { migrate } from "#db/migrate.ts";
 import { plantRows } from "../../contract/planted-rows.ts";
 import { testDatabase } from "../../support/database.ts";
+import { withDatabase } from "../../support/postgres/server-url.ts";
 import { type Admin, columnsIn, schemaTexts } from "../../support/schema.ts";
-import { withDatabase } from "../../support/server-url.ts";
 import { makeMonth, monthsIn, PRESENT } from "../partitions/months.ts";
 import { type DebianServer, HAS_DEBIAN_15, startDebian15 } from "./debian-postgres.ts";
 

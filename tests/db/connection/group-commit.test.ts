@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { connect, type Database } from "#db/database.ts";
 import { sql as fragment } from "#db/sql.ts";
 import { testDatabase } from "../../support/database.ts";
-import { asTheyAre } from "../../support/dying.ts";
+import { asTheyAre } from "../../support/postgres/dying.ts";
 
 const PROPERTY = "01900000-0000-7000-8000-00000000000a";
 const RIVAL = "01900000-0000-7000-8000-00000000000b";

@@ -103,7 +103,7 @@ describe.runIf(HAS_DEBIAN_15)("beside a streaming standby", () => {
     await served("other", 2);
   });
 
-  test("a server that is no standby of the primary is never read", async () => {
+  test("only a standby of the primary is read", async () => {
     await server.run("create database elsewhere");
     await migrate(server.url("elsewhere"));
     for (const url of [server.url("marketing"), server.url("elsewhere"), standby.url("elsewhere")]) {

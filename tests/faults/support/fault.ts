@@ -2,9 +2,9 @@ import { setTimeout as pause } from "node:timers/promises";
 
 /** Each must be 0 after every fault. */
 export interface Ledger {
-  /** Intended, and not there. */
+  /** Intended effects that are missing. */
   lost: number;
-  /** There twice. */
+  /** Effects that are there twice. */
   doubled: number;
   /** Rows or bytes of another property. */
   foreign: number;

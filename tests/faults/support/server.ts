@@ -6,7 +6,7 @@ import postgres from "postgres";
 import { type EmbeddedDatabase, startEmbedded } from "#db/embedded/start.ts";
 import { migrate } from "#db/migrate.ts";
 import { createDatabases, dropDatabase, joinDatabases, workersOf } from "../../support/cluster/citus.ts";
-import { withDatabase } from "../../support/server-url.ts";
+import { withDatabase } from "../../support/postgres/server-url.ts";
 
 const onGiven: string[] = [];
 let running: { folder: string; embedded: EmbeddedDatabase } | null = null;

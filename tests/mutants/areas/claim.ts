@@ -5,6 +5,7 @@ export const claim: Area = {
   tests: [
     "tests/tools/campaigns/delivery/waiting.test.ts",
     "tests/tools/campaigns/delivery/outcomes.test.ts",
+    "tests/tools/campaigns/delivery/unclear.test.ts",
     "tests/tools/campaigns/delivery/deliver-campaign.test.ts",
     "tests/tools/campaigns/variants/interrupted.test.ts",
     "tests/tools/providers/routes.test.ts",

@@ -5,7 +5,7 @@ export const confirmations: Area = {
   tests: [
     "tests/transports/mcp/confirm.test.ts",
     "tests/transports/mcp/protections.test.ts",
-    "tests/tools/campaigns/approval.test.ts",
+    "tests/tools/campaigns/approval",
     "tests/tools/approvals/agents-reports.test.ts",
   ],
   unnoticeable: {

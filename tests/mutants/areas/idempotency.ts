@@ -22,7 +22,7 @@ export const idempotency: Area = {
     "runtime/funnel/transaction.ts": [
       ['!recordsAnswer(operation) || operation.access === "public"', "!recordsAnswer(operation)"],
     ],
-    "runtime/funnel/replay.ts": [
+    "runtime/funnel/recorded-refusals.ts": [
       ["(status === 404 || status === 409)", "status === 404"],
       ["if (recorded) return { ...recorded, replayed: true };", ""],
       ["return recorded && { ...recorded, replayed: true };", "return null;"],

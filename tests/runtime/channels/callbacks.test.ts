@@ -99,7 +99,7 @@ describe("Amazon's notifications", () => {
     expect(await noTopic.verify(request(good))).toBe(false);
   });
 
-  test("whose certificate cannot be had now are neither believed nor refused", async () => {
+  test("whose certificate is out of reach now are left for later", async () => {
     const elsewhere = CERTIFICATE_URL.replace("abc123", "def456");
     server.use(http.get(elsewhere, () => new HttpResponse(null, { status: 503 })));
     await expect(

@@ -3,8 +3,8 @@ import { setupServer } from "msw/node";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { PROVIDERS } from "#runtime/channels/index.ts";
 import type { SendOutcome } from "#runtime/channels/provider/channel.ts";
+import { sourcesIn, textOf } from "../../support/checkout/source-files.ts";
 import { openProvider } from "../../support/provider.ts";
-import { sourcesIn, textOf } from "../../support/source-files.ts";
 import { bare, email, keepNothing, never } from "./email/smtp-server.ts";
 
 const server = setupServer();

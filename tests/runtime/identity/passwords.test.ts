@@ -35,7 +35,7 @@ test("a password typed with combining marks or full-width letters is the same pa
   expect(await verifyPassword("cafe cafe cafe", accented)).toBe(false);
 });
 
-test("without an account the answer is no, and costs a hash of the same kind as with one", async () => {
+test("an unknown account is refused, at the cost of the same hash as a known one", async () => {
   const hashes: string[] = [];
   const hook = createHook({ init: (_, type) => type.startsWith("ARGON2") && hashes.push(type) }).enable();
   expect(await verifyPassword("not the password", stored)).toBe(false);

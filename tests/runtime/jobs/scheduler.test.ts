@@ -62,7 +62,7 @@ test("a process whose own clock is ahead fires nothing early", async () => {
   }
 });
 
-test("ticks that passed while no process was there are not replayed", async () => {
+test("ticks that passed while every process was down are left out", async () => {
   await fixture.db.asSystem(
     (sql) =>
       sql`insert into schedule_ticks values ('sweep', date_trunc('second', now()) - interval '10 seconds')`,
@@ -85,7 +85,7 @@ test("old ticks are removed, and a worker that is behind finds one job of the sc
   expect((await fixture.rows()).map(({ name }) => name)).toEqual(["sweep"]);
 });
 
-test("a job without a schedule is not put on the queue", async () => {
+test("only a job with a schedule is put on the queue", async () => {
   await start([testJob("no_schedule")]);
   await Promise.all(schedulers.map((scheduler) => scheduler.stop()));
   expect(await fixture.rows()).toEqual([]);

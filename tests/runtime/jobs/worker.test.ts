@@ -5,7 +5,7 @@ import type { Database } from "#db/database.ts";
 import { claim, queueNotifier, reap } from "#runtime/jobs/queue.ts";
 import type { Worker } from "#runtime/jobs/worker.ts";
 import type { JobContext } from "#runtime/operation/job.ts";
-import { lockWaits, openTransaction } from "../../support/blocking.ts";
+import { lockWaits, openTransaction } from "../../support/postgres/blocking.ts";
 import { openWorkers, testJob } from "./worker-processes.ts";
 
 let fixture: Awaited<ReturnType<typeof openWorkers>>;

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import postgres from "postgres";
-import { withDatabase } from "../server-url.ts";
+import { withDatabase } from "../postgres/server-url.ts";
 
 /** Small, because every test file has a copy. */
 const SHARDS = 2;

@@ -4,8 +4,8 @@ import { HttpResponse, http } from "msw";
 import { WebSocket } from "ws";
 
 export const BASE_URL = "https://casino.example";
-export const TWILIO_SID = `AC${"0b".repeat(16)}`;
-export const TWILIO_TOKEN = "twilio-secret";
+const TWILIO_SID = `AC${"0b".repeat(16)}`;
+const TWILIO_TOKEN = "twilio-secret";
 
 const keys = generateKeyPairSync("ed25519");
 /** The 32 bytes behind the prefix of DER. */
@@ -80,12 +80,7 @@ function twilioSignature(address: string, fields: Record<string, string> = {}): 
 }
 
 /** The headers by which a carrier signs a callback or a handshake. */
-export function signedHeaders(
-  carrier: Carrier,
-  address: string,
-  fields: Record<string, string>,
-  at = Date.now(),
-) {
+function signedHeaders(carrier: Carrier, address: string, fields: Record<string, string>, at = Date.now()) {
   if (carrier === "twilio") return { "x-twilio-signature": twilioSignature(address, fields) };
   const time = String(Math.floor(at / 1000));
   const body = Buffer.from(`${time}|${new URLSearchParams(fields)}`);

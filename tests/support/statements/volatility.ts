@@ -44,7 +44,7 @@ function ofFunction({ funcname, args }: Fields, facts: SchemaFacts): Volatility 
   return known ?? "immutable";
 }
 
-/** `at time zone`. It is stable for a time of day with a zone alone, of which the schema has none. */
+/** `at time zone`. Only for a time of day with a zone is it stable, and the schema has none. */
 function isAtZone({ funcname, args }: Fields): boolean {
   return namesIn(funcname).at(-1) === "timezone" && listOf(args).length === 2;
 }

@@ -1,5 +1,5 @@
 import { fingerprintSync } from "libpg-query";
-import { FLOORS, sourcesIn, textOf } from "../source-files.ts";
+import { FLOORS, sourcesIn, textOf } from "../checkout/source-files.ts";
 
 const BEGINS = /`\s*(?=(?:with|select|insert|update|delete)\b)/g;
 

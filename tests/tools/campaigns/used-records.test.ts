@@ -1,6 +1,6 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { lockWaits, openTransaction } from "../../support/blocking.ts";
+import { lockWaits, openTransaction } from "../../support/postgres/blocking.ts";
 import { newScenario, type Scenario } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
 

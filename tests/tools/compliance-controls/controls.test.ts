@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CONTROLS } from "#tools/compliance-controls/controls.ts";
+import { ROOT } from "../../support/checkout/source-files.ts";
 import { scenarioIn } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
-import { ROOT } from "../../support/source-files.ts";
 
 let service: TestService;
 beforeAll(async () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Context } from "#runtime/operation/context.ts";
 import { addressHash } from "#tools/people/address.ts";
 import { applyConsequences } from "#tools/providers/bounce-limits.ts";
-import { countRows, type RowCounter } from "../../support/rows-read.ts";
+import { countRows, type RowCounter } from "../../support/postgres/rows-read.ts";
 import { scenarioIn } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
 

@@ -21,7 +21,7 @@ const CHANNELS = ["email", "sms", "inbox", "voice", "push"] as const;
 const channels = isFull ? fc.constant([...CHANNELS]) : fc.constantFrom(...CHANNELS).map((one) => [one]);
 
 test(
-  "nobody with a bar may be written to after any acts of API keys, people and vendors, and nobody is barred without a cause",
+  "after any acts of API keys, people and vendors those with a bar get no messages, and each bar has a cause",
   async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(act, { minLength: 3, maxLength: MOST_ACTS }), channels, async (acts, by) => {

@@ -1,6 +1,6 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { lockWaits, openTransaction } from "../../support/blocking.ts";
+import { lockWaits, openTransaction } from "../../support/postgres/blocking.ts";
 import { startService, type Tenant, type TestService } from "../../support/service.ts";
 
 // An exclusion by name alone is found by no address: a player must not slip in between its look and its commit.

@@ -78,7 +78,7 @@ test("a consent keeps its evidence: words, version, source, IP address, user age
   expect(await consentsOf(player.id)).toEqual({ sms: true });
 });
 
-test("the address of a calling server is no person's: consents and revocations without an ipAddress keep none", async () => {
+test("consents and revocations keep only a given ipAddress, never that of the calling server", async () => {
   const player = await newPlayer(fixture);
   const call = { ip: "198.51.100.7" };
   await fixture.run(

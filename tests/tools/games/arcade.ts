@@ -6,7 +6,7 @@ export async function arcade(service: TestService, settings: object = {}) {
   return arcadeIn(await newScenario(service, settings));
 }
 
-/** The same in a property that there is. */
+/** The same in an existing property. */
 export function arcadeIn(scenario: Scenario) {
   let players = 0;
   const about = (gameId: string) => ({ gameId, propertyId: scenario.id });

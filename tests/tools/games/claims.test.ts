@@ -1,8 +1,8 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CATALOG } from "#tools/catalog.ts";
-import { lockWaits, openTransaction } from "../../support/blocking.ts";
 import { onceOverMcp } from "../../support/operation-calls.ts";
+import { lockWaits, openTransaction } from "../../support/postgres/blocking.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type Arcade, arcade, SURE } from "./arcade.ts";
 

@@ -4,7 +4,7 @@ import type { Database } from "#db/database.ts";
 import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Call } from "#runtime/operation/context.ts";
 import { CATALOG } from "#tools/catalog.ts";
-import { dying, refused, withLastRows } from "../../support/dying.ts";
+import { dying, refused, withLastRows } from "../../support/postgres/dying.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type Arcade, arcade } from "./arcade.ts";
 

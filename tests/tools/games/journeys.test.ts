@@ -70,7 +70,7 @@ describe("a journey", () => {
     expect(entry.context).toMatchObject({ game_id: sure, outcome: "win" });
   });
 
-  test("is not published with a game that is not there", async () => {
+  test("is published only with an existing game", async () => {
     const game_id = "00000000-0000-7000-8000-000000000001";
     const gift = { id: "gift", type: "grant_game_play", config: { game_id } };
     await expect(clock.published(chain([gift, end]), { name: "Wrong" })).rejects.toThrow(

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { Sql } from "#db/database.ts";
-import { withLastRows } from "../../support/dying.ts";
+import { withLastRows } from "../../support/postgres/dying.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type Arcade, arcade } from "./arcade.ts";
 

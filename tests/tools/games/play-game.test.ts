@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { lockWaits } from "../../support/blocking.ts";
+import { lockWaits } from "../../support/postgres/blocking.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type Arcade, arcade, HALF, SURE } from "./arcade.ts";
 

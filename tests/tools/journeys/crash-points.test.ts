@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { step } from "#tools/journeys/steps/step.ts";
-import { dying } from "../../support/dying.ts";
 import { Killed, loseWorker, runNext, vendor } from "../../support/job-runner.ts";
+import { dying } from "../../support/postgres/dying.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type JourneyClock, journeyClock } from "./clock.ts";
 

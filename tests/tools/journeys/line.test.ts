@@ -2,7 +2,7 @@ import fc from "fast-check";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { step } from "#tools/journeys/steps/step.ts";
-import { lockWaits } from "../../support/blocking.ts";
+import { lockWaits } from "../../support/postgres/blocking.ts";
 import { isFull } from "../../support/proof-size.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { chain, type JourneyClock, journeyClock } from "./clock.ts";

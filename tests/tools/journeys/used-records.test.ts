@@ -1,6 +1,6 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { lockWaits, openTransaction } from "../../support/blocking.ts";
+import { lockWaits, openTransaction } from "../../support/postgres/blocking.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { arcadeIn, SURE } from "../games/arcade.ts";
 import { chain, type JourneyClock, journeyClock, type PlainNode } from "./clock.ts";

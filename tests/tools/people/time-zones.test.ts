@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { timeZoneOf } from "#tools/people/time-zones.ts";
+import { textOf } from "../../support/checkout/source-files.ts";
 import { startService, type TestService } from "../../support/service.ts";
-import { textOf } from "../../support/source-files.ts";
 
 let service: TestService;
 beforeAll(async () => {

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { auditRow } from "#runtime/funnel/audit.ts";
 import { appendRows } from "#runtime/ledgers.ts";
 import type { Call } from "#runtime/operation/context.ts";
-import { lockWaits, openTransaction } from "../../support/blocking.ts";
 import { type MailedCampaigns, startMailedCampaigns } from "../../support/mailed-campaigns.ts";
+import { lockWaits, openTransaction } from "../../support/postgres/blocking.ts";
 import type { TestService } from "../../support/service.ts";
 
 let campaigns: MailedCampaigns;

@@ -1,6 +1,6 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { lockWaits, openTransaction } from "../../support/blocking.ts";
+import { lockWaits, openTransaction } from "../../support/postgres/blocking.ts";
 import { startService, type Tenant, type TestService } from "../../support/service.ts";
 
 // A write of an address that is being erased either comes before the erasure, which then names it, or is refused.

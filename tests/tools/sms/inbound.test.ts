@@ -2,8 +2,8 @@ import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { writeAsService } from "#runtime/funnel/system-work.ts";
 import { receiveInbound } from "#tools/sms/inbound.ts";
-import { lockWaits } from "../../support/blocking.ts";
 import { loseWorker } from "../../support/job-runner.ts";
+import { lockWaits } from "../../support/postgres/blocking.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type SmsScenario, smsScenarioIn } from "./scenario.ts";
 

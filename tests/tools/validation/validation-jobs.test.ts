@@ -127,7 +127,7 @@ test("a validation can be tried: it says how many addresses it would check, asks
   ] as const) {
     const answer = await start({ ...input, ...change }, tenant);
     expect([answer.status, answer.headers.get("location")]).toEqual([200, null]);
-    // A caller who polls finds an end, and no address of a job that there is not.
+    // A caller who polls finds an end, and only addresses of existing jobs.
     const ended = { dry_run: true, status: "completed", total, skipped };
     expect(answer.body, JSON.stringify(input)).toMatchObject(ended);
     for (const url of [answer.body.status_url, answer.body.result_url]) {

@@ -12,8 +12,8 @@ import { Fault } from "#runtime/faults.ts";
 import { rateLimiter } from "#runtime/limits/rate-limit.ts";
 import { callbackLimits } from "#transports/http/callback-limits.ts";
 import { serveCalls } from "#transports/voice/relay.ts";
-import { lockWaits, openTransaction } from "../../support/blocking.ts";
 import { shifted } from "../../support/database.ts";
+import { lockWaits, openTransaction } from "../../support/postgres/blocking.ts";
 import {
   BASE_URL,
   type Carrier,
@@ -689,8 +689,9 @@ test("a carrier's late news changes no length, no cost and no person of a call t
   });
 });
 
-test("a stop is stored though another writer holds the player for longer than a lock is waited for", async () => {
-  const { playerId, call: one } = await call();
+/** A person who says stop in a call while another writer holds their row, until `release`. */
+async function stopBesideWriter() {
+  const { playerId, campaign, call: one } = await call();
   const phone = await pickUp(service.baseUrl, one);
   await phone.heard(3);
   const admin = postgres(service.database.url, { max: 2, onnotice: () => {} });
@@ -699,6 +700,11 @@ test("a stop is stored though another writer holds the player for longer than a 
     (sql) => sql`select from players where property_id = ${scenario.id} and id = ${playerId} for update`,
   );
   phone.say("stop calling me");
+  return { playerId, campaign, phone, admin, release };
+}
+
+test("a stop is stored though another writer holds the player for longer than a lock is waited for", async () => {
+  const { playerId, phone, admin, release } = await stopBesideWriter();
   const waits = new Set<string>();
   await vi.waitFor(
     async () => {
@@ -718,15 +724,7 @@ test("a stop is stored though another writer holds the player for longer than a 
 });
 
 test("a stop is in force and ends the call while another writer holds the player for as long as it likes", async () => {
-  const { playerId, campaign, call: one } = await call();
-  const phone = await pickUp(service.baseUrl, one);
-  await phone.heard(3);
-  const admin = postgres(service.database.url, { max: 2, onnotice: () => {} });
-  const release = await openTransaction(
-    admin,
-    (sql) => sql`select from players where property_id = ${scenario.id} and id = ${playerId} for update`,
-  );
-  phone.say("stop calling me");
+  const { playerId, campaign, phone, admin, release } = await stopBesideWriter();
   await phone.ended;
   expect(await isAllowed(playerId)).toBe(false);
   await release();

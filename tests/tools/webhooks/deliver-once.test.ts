@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vite
 import { claim } from "#runtime/jobs/queue.ts";
 import type { AttemptOutcome } from "#tools/webhooks/attempt.ts";
 import { visit } from "#tools/webhooks/visit.ts";
-import { lockWaits, openTransaction } from "../../support/blocking.ts";
+import { lockWaits, openTransaction } from "../../support/postgres/blocking.ts";
 import { openWebhooks, PLAYER, type Webhooks } from "./scenario.ts";
 
 let webhooks: Webhooks;

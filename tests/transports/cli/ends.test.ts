@@ -10,9 +10,9 @@ import type { Operation } from "#runtime/operation/operation.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { callRemote } from "#transports/cli/remote.ts";
 import { runCommand } from "#transports/cli/run.ts";
+import { ROOT } from "../../support/checkout/source-files.ts";
 import { asProcess, environment, inProcess } from "../../support/command-line.ts";
 import { startService, type TestService } from "../../support/service.ts";
-import { ROOT } from "../../support/source-files.ts";
 
 // A command ends at every obstacle, and names it.
 

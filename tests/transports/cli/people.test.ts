@@ -8,10 +8,10 @@ import { promisify, stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { CATALOG } from "#tools/catalog.ts";
 import { runCommand } from "#transports/cli/run.ts";
+import { ROOT } from "../../support/checkout/source-files.ts";
 import { environment, inProcess } from "../../support/command-line.ts";
 import { newScenario, type Scenario } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
-import { ROOT } from "../../support/source-files.ts";
 
 // The output for people who type commands in a terminal.
 

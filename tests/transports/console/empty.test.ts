@@ -27,7 +27,7 @@ async function lists(one: FormBrowser): Promise<string[]> {
 
 const EMPTY = /<div class="empty">(.*?)<\/div>/gs;
 
-/** The lists without rows that name no next step: a link, the person who takes it, or what comes first. */
+/** The empty lists that lack a next step: a link, the person who takes it, or the step before. */
 async function dead(one: FormBrowser, paths: readonly string[]): Promise<{ told: string[]; found: number }> {
   const told: string[] = [];
   const statuses = new Map<string, number>();

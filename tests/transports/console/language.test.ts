@@ -5,9 +5,9 @@ import { english } from "#transports/console/words/english/english.ts";
 import { clock, counted, languageOf, money, speaking } from "#transports/console/words/say.ts";
 import { spanish } from "#transports/console/words/spanish/spanish.ts";
 import { plantRows } from "../../contract/planted-rows.ts";
+import { sourcesIn, textOf } from "../../support/checkout/source-files.ts";
 import { scenarioIn } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
-import { sourcesIn, textOf } from "../../support/source-files.ts";
 import { formBrowser, signedIn } from "./form-browser.ts";
 
 let service: TestService;

@@ -152,7 +152,7 @@ test("an answer that is too long and cannot be paged is shortened, and REST is n
 test.each([
   ["printed as they are", "\u{E0041}\u{E0042}\u200B\u202E\uFEFF"],
   ["escaped in JSON", "\u0007"],
-])("text is given without characters that cannot be seen, %s", async (_, hidden) => {
+])("text is given in visible characters alone, %s", async (_, hidden) => {
   const { id } = await newPlayer({ first_name: `A${hidden}nn é 漢` });
   const { data } = await call("get_player", { id });
   expect(data.first_name).toBe("Ann é 漢");

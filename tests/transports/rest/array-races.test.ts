@@ -1,6 +1,6 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { lockWaits, openTransaction } from "../../support/blocking.ts";
+import { lockWaits, openTransaction } from "../../support/postgres/blocking.ts";
 import { startService, type TestService } from "../../support/service.ts";
 
 // Two requests write the same keys in opposite orders: each has written one, and waits for the other's. PostgreSQL ends

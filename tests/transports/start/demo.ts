@@ -17,7 +17,7 @@ export interface DemoService {
 
 export const NOBODY = { "X-Api-Key": null };
 
-/** The refusals of examples in the demo that are meant: by operationId, the status and the reason. */
+/** The intended refusals of examples in the demo: by operationId, the status and the reason. */
 export const REFUSED: Readonly<Record<string, [number, string]>> = {
   restore_player: [409, "no player of the demo is deleted"],
   merge_players: [404, "the demo has one record of each person"],

@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import postgres from "postgres";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { lockWaits, openTransaction } from "../../support/blocking.ts";
 import { testDatabase } from "../../support/database.ts";
+import { lockWaits, openTransaction } from "../../support/postgres/blocking.ts";
 
 // A test starts a process or two, of which each takes a second of a free processor.
 vi.setConfig({ testTimeout: 60_000 });

@@ -65,8 +65,8 @@ function nullIfRefused(error: unknown): null {
 }
 
 /**
- * Asks a person about a state that reaches people. Answers it with the number that was shown, by the question that is
- * confirmed or by a fingerprint, the smaller one by both: the audience may have grown since.
+ * Asks a person about a state that reaches people. Answers it with the number that was shown, because the audience may
+ * have grown since. A confirmed question and a fingerprint each have a number; the smaller one counts.
  */
 export function askAbout(
   context: Context,

@@ -8,8 +8,9 @@ import { CARRIER, campaignPrints, templateKey } from "./prints.ts";
 import { changeWords } from "./words.ts";
 
 /**
- * Compares the campaigns that are to be sent with what was approved, behind a call that has changed these records, or
- * without ids the property's own look. An agent has to ask about each difference. Any other call approves the new state.
+ * Compares waiting campaigns with their approvals, behind a call that has changed these records. Without ids the call
+ * has changed the property's own look. An agent has to ask about each difference. Any other call approves the new
+ * state.
  */
 export async function keepApprovals(context: Context, ids: string[]): Promise<void> {
   for (const id of await approvedCampaigns(context, ids)) {

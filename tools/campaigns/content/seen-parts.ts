@@ -101,7 +101,7 @@ function partsOf(html: string, mute = MUTE): SeenParts {
     open.push({ ...PAGE, isGone: true });
     take(escaped(read.slice(at)));
   }
-  // Without words that are seen there is no line before them.
+  // The preview line exists only before words that are seen.
   return begun ? parts : { ...parts, preview: "", hidden: parts.preview };
 }
 

@@ -135,7 +135,7 @@ function unescaped(text: string): string {
   });
 }
 
-// Of patterns: a number that shows nothing, a size that nobody reads, and a color without substance.
+// Of patterns: a number that hides the text, a size too small to read, and a transparent color.
 const NOTHING = String.raw`(?:0+(?:\.0\d*)?|\.0\d*)`;
 const SMALL = String.raw`(?:[012]?(?:\.\d+)?(?:px|pt)|${NOTHING}(?:r?em|%)?)`;
 const ALPHA = String.raw`(?:rgb|hsl)a?\((?:(?:[^(),]*,){3}|[^()/]*/)\s*${NOTHING}%?\s*\)`;

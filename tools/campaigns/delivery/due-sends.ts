@@ -7,7 +7,7 @@ import { SHARED } from "#tools/compliance/gate.ts";
 import { clockAt } from "#tools/compliance/hours.ts";
 import { ADDRESS_COLUMNS } from "#tools/people/address.ts";
 import { WAITING_SENDS } from "#tools/statuses/sends.ts";
-import { openOnly } from "./open.ts";
+import { openOnly } from "./open-sends.ts";
 import { secondsToRoom } from "./pace.ts";
 import { type ProviderIdentity, REMEMBERED_SINCE, recognizes } from "./repeats.ts";
 

@@ -3,7 +3,7 @@ import type { Context, Tenant } from "#runtime/operation/context.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
 import { settleLater } from "#tools/campaigns/campaign/jobs.ts";
 import { WAITING_SENDS } from "#tools/statuses/sends.ts";
-import { openOnly } from "./open.ts";
+import { openOnly } from "./open-sends.ts";
 
 // Resend forgets an Idempotency-Key after a day; the mailbox forgets none.
 const KNOWN_FOR_HOURS = 23;
@@ -30,7 +30,7 @@ export function recognizes({ name, id }: ProviderIdentity, since: Fragment): Fra
 
 /**
  * Recovers the sends that this job, or a job that is gone, had claimed when it broke off. The vendor may have them. A
- * vendor that recognizes a message gets it once more; without such a vendor the message is never repeated.
+ * vendor that recognizes a message gets it once more; any other vendor gets it only once.
  */
 export async function recoverSends(
   context: Context,

@@ -13,7 +13,7 @@ import type { Delivery } from "./delivery.ts";
 export const PARALLEL_BATCHES = 3;
 // Then the job makes room for the property's other jobs.
 const SHIFT_MS = 10_000;
-// A provider that took nothing at last may keep all that it is given without a word.
+// The first message to a provider that last took none: it may silently lose all that it gets.
 const PROBE = 1;
 // Many campaigns may begin at once: with full batches most of their messages would come too late after the check.
 const FIRST_BATCH = 50;

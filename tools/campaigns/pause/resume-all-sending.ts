@@ -97,7 +97,7 @@ function dueCampaigns({ sql, property }: Context): Promise<Waiting[]> {
     order by id`;
 }
 
-/** Lets a campaign go on, unless it is not what was approved. Answers whether it goes on. */
+/** Lets a campaign go on if it is still what was approved. Answers whether it goes on. */
 async function goOn(context: Context, id: string): Promise<boolean> {
   const campaign = await findCampaign(context, id, { lock: true });
   if (await holdIfChanged(context, campaign)) return false;

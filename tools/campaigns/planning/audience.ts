@@ -19,7 +19,7 @@ type AudienceColumns = Pick<
   groups?: Group[] | undefined;
 };
 
-/** Whether the campaign has an audience, or gets its people from a journey. A campaign without one reaches nobody. */
+/** Whether the campaign has an audience, or gets its people from a journey. Only then does it reach anybody. */
 export function hasAudience({ segment_id, conditions, audience, journey_id }: AudienceColumns): boolean {
   return segment_id !== null || conditions !== null || audience !== null || Boolean(journey_id);
 }
@@ -187,7 +187,7 @@ export function judgedPeople(
     from (${page}) p offset 0`;
   // The review of a text may release its player before the claim, which asks the gate again.
   const inReview = options.plan ? sql`when reasons = '{needs_review}' then '{}'` : raw("");
-  // Lists know addresses by their hash, so a player without a hash cannot be checked.
+  // Lists know addresses by their hash, so a check needs the player's hash.
   const addressed = sql`
     select id, address, hash, zones, region${passed},
       case when reasons = '{}' and hash is null then '{invalid_address}' ${inReview} else reasons end as reasons

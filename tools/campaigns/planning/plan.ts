@@ -32,8 +32,8 @@ export async function planPage(
 }
 
 /**
- * CTEs that write a send for each of the people, beginning with `judged`. They end in `planned (key, send_id)` and
- * `doubled (key, send_id)`: the people who get a message of their own, and those whose address another one has.
+ * CTEs that write a send for each of the people, beginning with `judged`. They end in `planned (key, send_id)`, the
+ * people with a message of their own, and `doubled (key, send_id)`, those who share the address of another.
  */
 export function plannedCtes(context: Tenant, campaign: Campaign, people: People): Fragment {
   return join([

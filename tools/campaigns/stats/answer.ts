@@ -82,7 +82,7 @@ export const CampaignStats = z.object({
     "Recipients who reached the campaign's goal in its time, of those sent and delivered to. Marked within a minute at first, and within six hours for an older campaign; holdout counts at once",
   ),
   redeemed: count.describe(
-    "Recipients who redeemed a prize of a game that the campaign gave a ticket for, or for whom an event offer_redeemed names the campaign in campaign_id",
+    "Recipients who redeemed a prize of the game of the campaign's ticket, or have an event offer_redeemed with its campaign_id",
   ),
   theo_uplift: z
     .number()

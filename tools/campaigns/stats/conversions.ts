@@ -42,8 +42,8 @@ export async function markConversions(
 const OFFER_REDEEMED = "offer_redeemed";
 
 /**
- * Marks the recipients that have redeemed an offer of the campaign since the last run: a prize of a game that the
- * campaign gave a ticket for, or an event of the casino's own.
+ * Marks the recipients that have redeemed an offer since the last run: a prize of the game of the campaign's ticket, or
+ * an event of the casino's own.
  */
 export async function markRedemptions({ sql, property }: Tenant, campaignId: string): Promise<void> {
   await sql`

@@ -19,7 +19,7 @@ export const CostSoFar = z
       .int()
       .describe("Of units, those that amount leaves out: their provider has no unit_price"),
   })
-  .describe("What the messages so far cost. null for a large campaign's earlier count");
+  .describe("Cost of the messages so far. null for a large campaign's earlier count");
 export type CostSoFar = z.output<typeof CostSoFar>;
 
 /** Sends by their provider: those that it accepted, and the segments of these. */

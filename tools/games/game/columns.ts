@@ -19,7 +19,7 @@ export const DRAWS = ["independent", "deck"] as const;
 
 const count = (meaning: string) => z.int().min(1).max(1_000_000_000).optional().describe(meaning);
 
-export const PlayLimits = z
+const PlayLimits = z
   .strictObject({
     per_player_total: count("Plays of one player"),
     per_player_per_day: count("Plays of one player in a day of reset_timezone"),
@@ -28,7 +28,6 @@ export const PlayLimits = z
   })
   .prefault({})
   .describe("Each one left out is no limit");
-export type PlayLimits = z.output<typeof PlayLimits>;
 
 export const Cost = z
   .strictObject({
@@ -44,7 +43,7 @@ export const Cost = z
   .describe("Of a play. Default: free");
 export type Cost = z.output<typeof Cost>;
 
-export const ShareReward = z.strictObject({
+const ShareReward = z.strictObject({
   tickets: z.int().min(1).max(10).default(1).describe("Tickets for each referred person"),
   per_day: z.int().min(1).max(100).default(3).describe("Rewarded referrals of one player in a day"),
   per_person: z.int().min(1).max(1000).default(10).describe("Rewarded referrals of one player at all"),

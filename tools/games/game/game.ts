@@ -37,7 +37,7 @@ export type PlayedGame = Pick<Game, (typeof PLAYED)[number]>;
 const LOCKS = { none: sql``, change: sql`for no key update`, share: sql`for share` };
 
 /** The game as `row`; `lock` locks it to the end of the transaction. */
-export function gameSql({ property }: Tenant, id: string, lock: keyof typeof LOCKS = "none"): Fragment {
+function gameSql({ property }: Tenant, id: string, lock: keyof typeof LOCKS = "none"): Fragment {
   return sql`
     select row_to_json(g) as row from (
       select ${storedNames(columns)} from games

@@ -73,7 +73,7 @@ export const params = {
     })
     .optional()
     .describe(
-      "Evidence of the opt-in. Without it an import grants no consent. consentLevel is by default express; for voice with consentText or consentVersion express_written, which calls need. A refusal is lifted only by a later date of occurred_at_column with consentText or consentVersion, and by no agent's import; such rows are listed as refusal_stands. With occurred_at_column, a yes without a date is not recorded. A refusal needs no evidence: it is recorded in every mode and with every on_conflict, even from a row that is refused for another reason (but not from one with too many cells).",
+      "Evidence of the opt-in. An import grants consent only with it. consentLevel is by default express; for voice with consentText or consentVersion express_written, which calls need. A refusal is lifted only by a later date of occurred_at_column with consentText or consentVersion, and by no agent's import; such rows are listed as refusal_stands. With occurred_at_column, only a yes with a date is recorded. A refusal needs no evidence: it is recorded in every mode and with every on_conflict, even from a row that is refused for another reason (but not from one with too many cells).",
     ),
   dry_run: z.boolean().default(false).describe("Checks and counts everything, and writes no player."),
 };

@@ -1,4 +1,7 @@
-/** Words of yes and no in the languages of Europe. A word that means yes in one and no in another is in neither list. */
+/**
+ * Words of yes and no in the languages of Europe. Both lists leave out a word that means yes in one language and no in
+ * another.
+ */
 const YES = new Set(
   "yes true 1 y on ja j wahr oui vrai sí si verdadero sim verdadeiro vero tak ano áno igen kyllä da evet ναι да".split(
     " ",

@@ -4,7 +4,7 @@ import { FIELDS } from "#tools/imports/read/fields.ts";
 import type { Staged } from "#tools/imports/read/rows.ts";
 
 /** The columns of `players` that an import writes, with their types. */
-export const PLAYER_COLUMNS: Readonly<Record<string, string>> = {
+const PLAYER_COLUMNS: Readonly<Record<string, string>> = {
   email: "text",
   email_hash: "bytea",
   phone: "text",

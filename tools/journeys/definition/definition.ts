@@ -44,14 +44,13 @@ export type Node = z.output<typeof Node>;
 /** A node of one type. */
 export type NodeOf<T extends Node["type"]> = Extract<Node, { type: T }>;
 
-export const Edge = z.strictObject({
+const Edge = z.strictObject({
   from: NodeId,
   to: NodeId,
   label: Label.optional().describe(
     "Which way out of the node: yes, timed_out, a branch's label. Left out: all others",
   ),
 });
-export type Edge = z.output<typeof Edge>;
 
 /** The nodes and edges of a journey. */
 export const Definition = z.strictObject({

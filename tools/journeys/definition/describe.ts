@@ -12,7 +12,7 @@ export function describeJourneys() {
   return {
     rules: [
       "A journey has at least one trigger; every node is reached from one.",
-      "An edge without a label serves all ways out of its node that have no edge of their own. A way out without an edge ends the journey.",
+      "An unlabelled edge serves every way out of its node that lacks its own edge. A way out with no edge ends the journey.",
       "A loop needs a delay of a minute or more.",
       "validate_journey names every problem at once, with the node and the remedy.",
     ],

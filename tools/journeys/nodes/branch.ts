@@ -8,7 +8,7 @@ import { Rules } from "./wait-until.ts";
 export const Label = z
   .string()
   .regex(/^[a-z][a-z0-9_]{0,39}$/, "must be up to 40 lower-case letters, digits and _, a letter first");
-export const OTHERWISE = "otherwise";
+const OTHERWISE = "otherwise";
 
 export const BranchConfig = z.strictObject({
   branches: z

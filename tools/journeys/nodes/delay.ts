@@ -27,12 +27,12 @@ export type DelayConfig = z.output<typeof DelayConfig>;
 type DateDelay = Extract<DelayConfig, { by: "until_field" }>;
 
 /** The reason for the exit of a player without the date. */
-export const MISSING_DATE = "missing_date";
+const MISSING_DATE = "missing_date";
 
 export const delay: NodeKind<DelayConfig> = {
   type: "delay",
   meaning:
-    "Waits for a span of time, for an hour of the player's clock, or for a date of the player. A date that has passed delays nobody; a missing one never means at once, unless if_missing is skip.",
+    "Waits for a span of time, for an hour of the player's clock, or for a date of the player. A date that has passed delays nobody; a missing one means at once only if if_missing is skip.",
   config: DelayConfig,
   labels: () => [NEXT],
   waits: ({ by }) => by !== "until_field",

@@ -12,7 +12,7 @@ const Plain = z.union([z.string().max(500), z.number(), z.boolean()]);
 export const EventName = z.string().regex(new RegExp(`^${EVENT_NAME}$`), EVENT_NAME_WORDS);
 
 /** A condition on the properties of one event. */
-export const PropertyCondition = z.strictObject({
+const PropertyCondition = z.strictObject({
   property: z.string().min(1).max(100).describe('The name of a property of the event, such as "amount"'),
   operator: z.enum(OPERATORS).describe("As in segments; neq holds also where the event has no such property"),
   value: z
@@ -20,7 +20,7 @@ export const PropertyCondition = z.strictObject({
     .optional()
     .describe("A list with in; left out with is_set"),
 });
-export type PropertyCondition = z.output<typeof PropertyCondition>;
+type PropertyCondition = z.output<typeof PropertyCondition>;
 
 /** The conditions on an event's properties, all of which must hold. */
 export const EventFilter = z.array(PropertyCondition).max(20).default([]);

@@ -44,9 +44,9 @@ export interface NodeKind<Config> {
   /** One sentence for people and agents. */
   readonly meaning: string;
   readonly config: z.ZodType<Config>;
-  /** The labels of the edges that lead away. An edge without a label serves all labels that have none of their own. */
+  /** The labels of the edges that lead away. An unlabelled edge serves every label that lacks its own. */
   labels(config: Config): readonly string[];
-  /** Whether each person stays for a minute at least. A loop through such a node cannot run without a pause. */
+  /** Whether each person stays for a minute at least. A loop through such a node pauses each time round. */
   waits?(config: Config): boolean;
   /** The conditions on players that it names. */
   conditions?(config: Config): Partial<Group>[];

@@ -101,8 +101,8 @@ const namesOf = ({ draft_definition, goal, exit_conditions }: Journey) => [
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi;
 
 /**
- * Brings the members of the draft's segments up to date by the ways in that are open so far: a player who fits already
- * does not enter the new version.
+ * Brings the members of the draft's segments up to date by the ways in that are open so far. So a player who fits
+ * already stays out of the new version.
  */
 export async function keepEntrants(context: Context, definition: Definition): Promise<void> {
   for (const id of entrySegments(definition)) await keepMembers(context, id);

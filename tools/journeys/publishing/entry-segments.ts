@@ -86,7 +86,7 @@ async function movedPlayers(
       order by p.id`;
     return moved.map(({ id }) => id);
   } catch (error) {
-    // Rules that cannot be read let nobody in.
+    // Unreadable rules let nobody in.
     if (error instanceof Fault && error.status < 500) return [];
     throw error;
   }

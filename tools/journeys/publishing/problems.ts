@@ -3,9 +3,9 @@ import type { Context } from "#runtime/operation/context.ts";
 import { type Problem, type Problems, structureProblems } from "#tools/journeys/definition/structure.ts";
 import type { Journey } from "#tools/journeys/journey/journey.ts";
 import { filterProblems } from "#tools/journeys/nodes/event-filter.ts";
-import { consentWarnings } from "./consents.ts";
-import { eventWarnings } from "./events.ts";
-import { hourWarnings } from "./hours.ts";
+import { consentWarnings } from "./consent-warnings.ts";
+import { eventWarnings } from "./event-warnings.ts";
+import { hourWarnings } from "./hour-warnings.ts";
 import { messageProblems } from "./messages.ts";
 import { referenceProblems } from "./references.ts";
 

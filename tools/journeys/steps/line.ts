@@ -67,7 +67,11 @@ export async function secondsToPass(context: Tenant, moment: LineMoment): Promis
 /** The place of a person in the line at a rate limit, 1 for the first, and the earliest time of passing. */
 export async function placeInLine(
   context: Tenant,
-  { journey_id: journeyId, node, id }: { journey_id: string; node: string; id: string },
+  {
+    journey_id: journeyId,
+    current_node_id: node,
+    id,
+  }: { journey_id: string; current_node_id: string; id: string },
 ): Promise<{ place: number; at: string }> {
   const { sql: transaction, property } = context;
   const [line] = await linesOf(context, { journeyId }, sql`node = ${node}`);

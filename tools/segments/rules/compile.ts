@@ -107,7 +107,7 @@ export function describeJourneyFields() {
   return JOURNEY_FAMILIES.map(({ form, types, meaning }) => ({ name: form, types, meaning }));
 }
 
-/** The catalog of fields and operators, for documentation and for agents. Nothing of it stands there twice. */
+/** The catalog of fields and operators, for documentation and for agents. Each fact stands in it once. */
 export function describeFields() {
   const columns: Partial<Record<FieldType, string[]>> = {};
   for (const [name, type] of Object.entries(COLUMNS)) {

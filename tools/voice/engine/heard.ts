@@ -25,7 +25,7 @@ export function stopReader(keywords: readonly Keyword[]): IsStop {
   };
 }
 
-/** Whether words that are not finished ask for no more calls: `surely`, however they go on; `perhaps`, if they end here. */
+/** Whether unfinished words ask to stop the calls: `surely`, however they go on; `perhaps`, if they end here. */
 export type ReadSoFar = (text: string) => "surely" | "perhaps" | "no";
 
 /** Reads unfinished speech. Only whole sentences, and the property's own keywords, can give a stop another meaning. */

@@ -49,7 +49,7 @@ function namesOf(select: string): string[] {
   return select.split(",").map((name) => name.trim());
 }
 
-/** A record without the fields that say nothing. */
+/** A record with those fields alone that say something. */
 function told<T>(value: T): T | object {
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(

@@ -22,7 +22,7 @@ export interface LiveSubject extends SignIn {
 /** The open pages, told when what they show has changed. */
 export type Live = EventStreams<LiveSubject>;
 
-/** Looks once a second for all open pages of this process, and not at all without one. */
+/** Looks once a second for all open pages of this process, and rests while there are none. */
 export function openLive(service: Service, everyMs = LOOK_EVERY_MS): Live {
   const live = openEventStreams<LiveSubject>({
     everyMs,

@@ -21,7 +21,7 @@ export interface Draft {
   groups: { logic: "and" | "or"; rules: Rule[] }[];
 }
 
-export const NEW_RULE: Rule = { field: "tier", operator: "in", value: "", event: "", days: "" };
+const NEW_RULE: Rule = { field: "tier", operator: "in", value: "", event: "", days: "" };
 export const NEW_DRAFT: Draft = {
   name: "",
   description: "",

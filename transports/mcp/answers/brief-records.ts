@@ -10,8 +10,8 @@ const MOST_ECHOED = 200;
 const ALWAYS = new Set(["version", "status_reason"]);
 
 /**
- * A write's answer without the parts of its record that the agent neither chose nor needs next: the main columns stay,
- * and the fields that the call named. A job's answer stays whole, and so does a preview, which a person decides on.
+ * A write's answer with the parts of its record that the agent chose or needs next: the main columns, and the fields
+ * that the call named. A job's answer stays whole, and so does a preview, which a person decides on.
  */
 export function briefWrite(operation: Operation, answer: Structured, input: Structured): Structured {
   if (operation.effect === "read" || operation.status === 202 || answer.dry_run === true) return answer;

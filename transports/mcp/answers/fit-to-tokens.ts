@@ -3,7 +3,7 @@ import type { Operation } from "#runtime/operation/operation.ts";
 import { routesOf } from "#runtime/operation/rest-paths.ts";
 
 /** The token limit of an answer, its sentences included. */
-export const MOST_TOKENS = 20_000;
+const MOST_TOKENS = 20_000;
 /** Tokens of a result that are reserved for its sentences. */
 const FOR_SENTENCES = 1_200;
 const SENTENCE_CHARACTERS = 500;

@@ -102,8 +102,8 @@ function actsPart({ calls, channel, opens_human, clicks_human }: Structured): st
 function costPart(cost: unknown): string {
   if (!isRecord(cost) || cost.amount === null || cost.currency === null) return "";
   const { amount, currency, unit, units, unpriced_units } = cost;
-  const without = unpriced_units === 0 ? "" : `, without ${unpriced_units} whose price is not known`;
-  return ` Cost so far: ${amount} ${currency} for ${counted(Number(units), String(unit))}${without}.`;
+  const unpriced = unpriced_units === 0 ? "" : `, plus ${unpriced_units} of unknown price`;
+  return ` Cost so far: ${amount} ${currency} for ${counted(Number(units), String(unit))}${unpriced}.`;
 }
 
 const VERDICTS: Readonly<Record<string, string>> = {

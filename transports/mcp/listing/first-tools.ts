@@ -30,6 +30,8 @@ export const FIRST_TOOLS: ReadonlySet<string> = new Set([
 /** The tool whose description shows the form of rule rows. The others refer to it. */
 const RULES = "segment_preview";
 const REFERENCE = `As in ${RULES}`;
+/** The reference of its own groups, whose rows have the form of its conditions. */
+const OWN_REFERENCE = "As in conditions";
 /** The server's own errors name these limits. */
 const LIMITS = ["maxLength", "maxItems", "minItems", "maxProperties"];
 /** The guide explains them once. */
@@ -64,8 +66,9 @@ export function terse({ outputSchema: _, ...text }: ToolText): ToolText {
   const known = [...EXPLAINED, ...(text.name.startsWith("list_") && text.name !== LIST ? READING : [])];
   const rare = RARE[text.name] ?? [];
   const shown = Object.entries(text.inputSchema.properties).filter(([name]) => !rare.includes(name));
+  const { $defs } = text.inputSchema;
   const properties = shown.map(([name, schema]) => {
-    const { description, ...rest } = brief(schema, text.name !== RULES) as JsonSchema;
+    const { description, ...rest } = brief(schema, text.name === RULES ? null : REFERENCE) as JsonSchema;
     return [
       name,
       known.includes(name) ? rest : { ...rest, ...(description !== undefined && { description }) },
@@ -76,19 +79,24 @@ export function terse({ outputSchema: _, ...text }: ToolText): ToolText {
     ...(rare.length > 0 && {
       description: `${text.description} Also takes ${rare.join(", ")}: search_tools with include_schema describes them.`,
     }),
-    inputSchema: { ...text.inputSchema, properties: Object.fromEntries(properties) } as ObjectSchema,
+    inputSchema: {
+      ...text.inputSchema,
+      ...($defs !== undefined && { $defs: brief($defs, text.name === RULES ? OWN_REFERENCE : REFERENCE) }),
+      properties: Object.fromEntries(properties),
+    } as ObjectSchema,
   };
 }
 
-function brief(value: unknown, refers: boolean): unknown {
-  if (Array.isArray(value)) return value.map((one) => brief(one, refers));
+/** The schema with less in it. With a `reference`, rule rows are that instead. */
+function brief(value: unknown, reference: string | null): unknown {
+  if (Array.isArray(value)) return value.map((one) => brief(one, reference));
   if (typeof value !== "object" || value === null) return value;
   const schema = value as JsonSchema;
-  if (refers && isRuleRow(schema)) return { type: "object", description: REFERENCE };
+  if (reference !== null && isRuleRow(schema)) return { type: "object", description: reference };
   return Object.fromEntries(
     Object.entries(schema)
       .filter(([key, inner]) => !(LIMITS.includes(key) && typeof inner === "number"))
-      .map(([key, inner]) => [key, brief(inner, refers)]),
+      .map(([key, inner]) => [key, brief(inner, reference)]),
   );
 }
 

@@ -31,8 +31,8 @@ export function requestOf(query: string): Request {
 }
 
 /**
- * Whether a tool stands behind all others: nobody who wants something back wants more of it gone, and a question is not
- * about a tool that changes something.
+ * Whether a tool stands behind all others: one that removes, for people who want something back, or one that changes,
+ * for a question.
  */
 export function standsBack({ effect }: Operation, { isUndoing, isAsking }: Request): boolean {
   return (isUndoing && (effect === "destroy" || effect === "contact")) || (isAsking && effect !== "read");

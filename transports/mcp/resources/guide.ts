@@ -77,7 +77,7 @@ const PARTS: readonly Part[] = [
     steps: [
       {
         needs: ["consent_record"],
-        text: "`consent_record` records a player's own statement, and nothing they did not say.",
+        text: "`consent_record` records only a player's own statement.",
       },
       {
         needs: ["consent_revoke"],

@@ -124,7 +124,7 @@ const PROMPTS: Readonly<Record<string, Written>> = {
 1. get_campaign and campaign_stats.
 2. Audience, skipped by reason, sent, delivered, bounced, complaints, unsubscribes; opens and clicks by people apart from those of machines. Give each rate with its denominator.
 3. Name what stands out: a reason that skips many, bounces or complaints above one in a thousand, messages that are unknown or failed.
-4. End with one thing to do better next time. Invent no figure that the tools do not answer.`,
+4. End with one thing to do better next time. Give only figures that the tools answer.`,
   },
 };
 

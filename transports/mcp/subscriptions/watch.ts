@@ -28,8 +28,8 @@ export interface Listener {
 }
 
 /**
- * Looks once a second, for all listeners of this process: one query a property for all their resources, and none
- * without listeners.
+ * Looks once a second, for all listeners of this process: one query a property for all their resources. It rests while
+ * there are no listeners.
  */
 export function openWatch(machine: Machine, listeners: ReadonlySet<Listener>) {
   const { directory, log } = machine.service;

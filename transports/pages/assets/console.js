@@ -54,7 +54,7 @@ async function renew() {
   }, SHORTEST_MS);
 }
 
-/** A browser has few connections to a server, so a page that nobody looks at keeps none. */
+/** A browser has few connections to a server, so a hidden page closes its own. */
 function listen() {
   const source = new EventSource(live.dataset.live);
   source.addEventListener("changed", () => {

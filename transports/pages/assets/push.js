@@ -1,4 +1,4 @@
-// The subscription of this browser. Without a script nobody can subscribe: the browser gives the keys to scripts alone.
+// The subscription of this browser. Subscribing takes a script: the browser gives the keys to scripts alone.
 const box = document.querySelector("#push");
 const { key, worker, scope, language, on } = box.dataset;
 let pressed = false;

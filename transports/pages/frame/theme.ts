@@ -14,7 +14,7 @@ import type { Http } from "#transports/http/handlers.ts";
 /** The style sheet of pages without a property. */
 export const DEFAULT_STYLE = `/theme/default/${themeVersion(DEFAULT_THEME)}.css`;
 
-/** Its text. */
+/** The text of that style sheet. */
 export const DEFAULT_SHEET = styleOf(DEFAULT_THEME);
 
 /** Mounts the style sheets and logos of all themes. */

@@ -24,7 +24,7 @@ export function mountTracking({ app, control, service }: Mounting, opens: OpenCo
   const recordClick = clickRecorder(service);
   app.get("/o/:token", async (c) => {
     const token = readOpenToken(service.config, tokenOf(c));
-    // The setting is read now: an open while tracking is off is not counted later. Without a database nothing is.
+    // The setting is read now: an open while tracking is off is not counted later. Counting needs the database.
     const property = token && (await service.directory.property(token.propertyId).catch(() => null));
     if (token && property?.tracking === "on") opens.count(token, machineOf(c));
     return picture();

@@ -28,7 +28,7 @@ const TIERS = [
   ["Diamond", 0.03, 1400],
 ] as const;
 
-export const DEMO_HEADER =
+const DEMO_HEADER =
   "player_id,first_name,last_name,email,phone,tier,adt,coin_in,lifetime_theo,state,timezone,country,birth_date,status,last_visit_at,email_opt_in,sms_opt_in";
 
 /** A CSV of invented players, the same at each call. Their addresses reach no person. */

@@ -213,7 +213,7 @@ test("nobody can tell what became of an email whose connection broke after its b
   expect(connections()).toBe(1);
 });
 
-test("a reply to the body that is no SMTP settles nothing", async () => {
+test("a reply to the body in another protocol settles nothing", async () => {
   const { port, connections } = await brokenServer("body", (socket) => socket.write("what?\r\n"));
   expect(bare(await sendOne(port))).toMatchObject({ status: "unknown" });
   expect(connections()).toBe(1);

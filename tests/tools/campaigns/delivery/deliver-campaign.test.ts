@@ -1,6 +1,6 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { EmailMessage, SendOutcome, StoreMessages } from "#runtime/channels/provider/channel.ts";
+import type { EmailMessage, StoreMessages } from "#runtime/channels/provider/channel.ts";
 import { enqueue } from "#runtime/jobs/queue.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { renderMessages } from "#tools/campaigns/content/render-messages.ts";
@@ -8,7 +8,7 @@ import { recoverSends } from "#tools/campaigns/delivery/repeats.ts";
 import settleSends from "#tools/campaigns/delivery/settle-sends.job.ts";
 import { parseField } from "#tools/templates/rendering/liquid.ts";
 import { shifted } from "../../../support/database.ts";
-import { Killed, loseWorker, vendor } from "../../../support/job-runner.ts";
+import { accepted, Killed, loseWorker, vendor } from "../../../support/job-runner.ts";
 import { openProvider } from "../../../support/provider.ts";
 import { newScenario, type Scenario, scenarioIn } from "../../../support/scenario.ts";
 import { startService, type TestService } from "../../../support/service.ts";
@@ -25,11 +25,6 @@ beforeEach(async () => {
   scenario = await newScenario(service);
 });
 
-const sent = (message: EmailMessage): SendOutcome => ({
-  id: message.id,
-  status: "sent",
-  providerMessageId: message.id,
-});
 const addresses = (messages: EmailMessage[]) => messages.map(({ to }) => to).sort();
 
 describe("a worker that is killed", () => {
@@ -193,7 +188,7 @@ describe("in the middle of a campaign", () => {
       concurrency: 8,
       answer: async (message) => {
         await once(() => scenario.pause(id));
-        return sent(message);
+        return accepted(message);
       },
     });
     await scenario.work({ open: () => sender });
@@ -222,7 +217,7 @@ describe("in the middle of a campaign", () => {
           await scenario.call("update_campaign", { id, body_html: "{{ player.shoe_size }}" });
           await scenario.resume(id);
         });
-        return sent(message);
+        return accepted(message);
       },
     });
     await scenario.work({ open: () => sender });
@@ -250,7 +245,7 @@ describe("in the middle of a campaign", () => {
       concurrency: 8,
       answer: async (message) => {
         await once(() => scenario.cancel(id));
-        return sent(message);
+        return accepted(message);
       },
     });
     await scenario.work({ open: () => sender });
@@ -288,7 +283,7 @@ describe("in the middle of a campaign", () => {
           );
           await scenario.call("update_player", { id: moving.id, email: "elsewhere@example.com" });
         });
-        return sent(message);
+        return accepted(message);
       },
     });
     // One lane waits for the vendor; the other goes on, and must not reach them first.
@@ -338,7 +333,7 @@ test("an endpoint that has asked hears of each message that is sent, and of each
     answer: (message) =>
       left-- > 0
         ? { id: message.id, status: "failed", code: "smtp_550", message: "no such mailbox" }
-        : sent(message),
+        : accepted(message),
   });
   await scenario.work({ open: () => sender, only: "deliver_campaign" });
   const told = await scenario.query(

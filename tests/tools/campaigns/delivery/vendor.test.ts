@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { EmailMessage, SendOutcome } from "#runtime/channels/provider/channel.ts";
-import { vendor } from "../../../support/job-runner.ts";
+import { accepted, vendor } from "../../../support/job-runner.ts";
 import { newScenario, type Scenario } from "../../../support/scenario.ts";
 import { startService, type TestService } from "../../../support/service.ts";
 
@@ -14,12 +13,6 @@ beforeAll(async () => {
 afterAll(() => service?.stop());
 beforeEach(async () => {
   scenario = await newScenario(service);
-});
-
-const sent = (message: EmailMessage): SendOutcome => ({
-  id: message.id,
-  status: "sent",
-  providerMessageId: message.id,
 });
 
 describe("a vendor", () => {
@@ -49,7 +42,7 @@ describe("a vendor", () => {
     const { sender, given } = vendor({
       answer: (message) =>
         message.to === "p1@example.com"
-          ? sent(message)
+          ? accepted(message)
           : { id: message.id, status: "retry", code: "smtp_451", message: "busy", retryAfter: 90 },
     });
     for (const expected of [2, 3, 4, 5]) {
@@ -98,14 +91,14 @@ describe("a vendor", () => {
     const { sender, given } = vendor({
       answer: (message) =>
         taken++ < 3
-          ? sent(message)
+          ? accepted(message)
           : { id: message.id, status: "retry", code: "http_429", message: "too many", busy: true },
     });
     for (let round = 1; round <= 7; round += 1) {
       taken = 0;
       await scenario.work({ open: () => sender });
-      // Not the whole campaign is shown to a vendor that takes no more: three lanes show three each, and the one
-      // whose three were taken shows three more.
+      // A vendor that takes no more is shown a part of the campaign: three lanes show three each, and the one whose
+      // three were taken shows three more.
       expect(given.splice(0).length).toBeLessThanOrEqual(12);
       await later();
     }
@@ -120,7 +113,7 @@ describe("a vendor", () => {
       answer: (message) =>
         down
           ? { id: message.id, status: "retry", code: "not_connected", message: "down", busy: true }
-          : sent(message),
+          : accepted(message),
     });
     for (let round = 1; round <= 6; round += 1) {
       await scenario.work({ open: () => sender });
@@ -139,7 +132,7 @@ describe("a vendor", () => {
       concurrency: 4,
       answer: (message) =>
         given.length <= 4 || repaired
-          ? sent(message)
+          ? accepted(message)
           : { id: message.id, status: "retry", code: "smtp_535", message: "bad password", fatal: true },
     });
     await scenario.work({ open: () => sender });

@@ -1,9 +1,9 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { EmailMessage } from "#runtime/channels/provider/channel.ts";
-import { openTransaction } from "../../../support/blocking.ts";
 import { shifted } from "../../../support/database.ts";
-import { runNext, vendor } from "../../../support/job-runner.ts";
+import { accepted, runNext, vendor } from "../../../support/job-runner.ts";
+import { openTransaction } from "../../../support/postgres/blocking.ts";
 import { newScenario, type Scenario } from "../../../support/scenario.ts";
 import { startService, type TestService } from "../../../support/service.ts";
 
@@ -337,7 +337,7 @@ describe("frequency rules", () => {
       answer: async (message) => {
         rule ??= scenario.call("create_frequency_rule", { max_sends: 1, window_unit: "day" });
         await rule;
-        return { id: message.id, status: "sent", providerMessageId: message.id };
+        return accepted(message);
       },
     });
     await scenario.work({ open: () => sender });

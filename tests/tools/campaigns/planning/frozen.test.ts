@@ -1,8 +1,8 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { SendOutcome } from "#runtime/channels/provider/channel.ts";
-import { lockWaits } from "../../../support/blocking.ts";
-import { Killed, loseWorker, vendor } from "../../../support/job-runner.ts";
+import { accepted, Killed, loseWorker, vendor } from "../../../support/job-runner.ts";
+import { lockWaits } from "../../../support/postgres/blocking.ts";
 import { newScenario, type Scenario } from "../../../support/scenario.ts";
 import { startService, type TestService } from "../../../support/service.ts";
 
@@ -140,7 +140,7 @@ test("a template that a campaign is sending keeps its content until the campaign
     concurrency: 4,
     answer: async (message): Promise<SendOutcome> => {
       await refused({ subject: "Third" });
-      return { id: message.id, status: "sent", providerMessageId: message.id };
+      return accepted(message);
     },
   });
   await scenario.work({ only: "plan_campaign" });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { countRows, type RowCounter } from "../../../support/rows-read.ts";
+import { countRows, type RowCounter } from "../../../support/postgres/rows-read.ts";
 import { type Scenario, scenarioIn } from "../../../support/scenario.ts";
 import { startService, type TestService } from "../../../support/service.ts";
 

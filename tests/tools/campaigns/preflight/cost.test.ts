@@ -65,7 +65,7 @@ test("players who share an address cost one message, also where thousands stand 
   });
 });
 
-test("a price that nobody has said is not known, and not nothing", async () => {
+test("a missing price is unknown, and differs from zero", async () => {
   const { id } = await email();
   await scenario.crowd(2);
   const campaign = await scenario.campaign();
@@ -147,7 +147,7 @@ test("going on with a paused campaign says what is left, and what it would cost"
   });
 });
 
-test("a price needs its currency, and neither is below nothing or made up", async () => {
+test("a price needs its currency, is zero or more, and the currency is a real one", async () => {
   const { id } = await email();
   const change = (body: object) =>
     scenario.call("update_message_provider", { id, ...body }).then(

@@ -52,7 +52,7 @@ export async function openCasino(service: TestService) {
   /** The times at which the steps began. */
   const times: string[] = [];
   const sends: Sent[] = [];
-  /** The header of each mail by which its receiver leaves, by its send. */
+  /** The unsubscribe header of each mail, by its send. */
   const links = new Map<string, string>();
   /** The notices that have had an effect: a repeated one has none. */
   const noticed = new Set<string>();

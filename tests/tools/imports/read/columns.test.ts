@@ -24,7 +24,7 @@ const granted = () =>
         and player_id in (select id from players where deleted_at is null)`,
   );
 
-test("without the column of their dates no consent is recorded, and the summary says so", async () => {
+test("consents are recorded only with the column of their dates, and the summary says so", async () => {
   const csv = "player_id,email,opt,whn\nA1,a1@example.com,yes,2026-01-30\nA2,a2@example.com,no,2026-01-30\n";
   const { job } = await imports.run({ csv, mapping, consent });
   expect(job).toMatchObject({ succeeded: 2, failed: 0 });

@@ -70,6 +70,6 @@ test("an import emits what single calls emit: each player's change, tier, consen
   await imports.service.idle();
 });
 
-test("where nobody listens an import stores no event", async () => {
+test("an import stores events only where somebody listens", async () => {
   expect(await eventsOf({ csv: "player_id,tier\nV1,Silver\n" })).toEqual([]);
 });

@@ -110,7 +110,7 @@ test("of two players who share an address, the no of one bars it for both", asyn
   ]);
 });
 
-test("a no is recorded of players whom the import leaves alone, and of nobody whom it does not know", async () => {
+test("a refusal is recorded of known players alone, also of those whom the import leaves as they are", async () => {
   await imports.run({ csv: `${HEADER}\nM1,m1@example.com,yes\nM2,m2@example.com,yes\n`, mapping, consent });
   const no = { csv: "player_id,email_opt_in,tier\nM1,no,Gold\n", mapping };
   const { job } = await imports.run({ ...no, on_conflict: "skip" });

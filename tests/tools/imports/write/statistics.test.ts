@@ -7,7 +7,7 @@ import type { Staged } from "#tools/imports/read/rows.ts";
 import { writeConsents } from "#tools/imports/write/consents.ts";
 import { columnsIn, stage } from "#tools/imports/write/staging.ts";
 import { stageRows } from "#tools/imports/write/verdicts.ts";
-import { openTransaction } from "../../../support/blocking.ts";
+import { openTransaction } from "../../../support/postgres/blocking.ts";
 import { startService, type TestService } from "../../../support/service.ts";
 
 let service: TestService;

@@ -284,7 +284,7 @@ describe("the footer", () => {
     expect(withFooter({ subject: "Hi", html }, property).html).toBe(html);
   });
 
-  test("a property without gaming words owes none", () => {
+  test("gaming words are required only of a property that has them", () => {
     const bare = { ...property, responsible_gaming_footer: null };
     const html = "{{ unsubscribe_url }} {{ property.postal_address }}";
     expect(withFooter({ subject: "Hi", html }, bare).html).toBe(html);

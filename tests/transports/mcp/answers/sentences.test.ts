@@ -78,7 +78,7 @@ test("figures of calls say who answered, and nothing of opens and clicks", async
   expect(said({})).toContain("0 calls, answered 0, voicemail 0, opted out 0, 0 minutes.");
   expect(said({})).not.toMatch(/opened|clicked|cost/i);
   const cost = { amount: 0.3, currency: "USD", unit: "minute", units: 3, unpriced_units: 1 };
-  expect(said({ cost })).toContain("Cost so far: 0.3 USD for 3 minutes, without 1 whose price is not known.");
+  expect(said({ cost })).toContain("Cost so far: 0.3 USD for 3 minutes, plus 1 of unknown price.");
 });
 
 test("a file of one row is described in the singular", () => {
@@ -93,7 +93,7 @@ test("a refusal of a filter outside of filters names its place", async () => {
   expect(texts[0]).toContain('A filter stands in filters: {"tier.eq": …}.');
 });
 
-test("the evidence of a message does not speak of a status that it has not", async () => {
+test("the evidence of a message names only a status that it has", async () => {
   const { tenant, call } = service;
   const player = await call("create_player", { email: "evidence@example.com" }, tenant.id);
   const consent = { propertyId: tenant.id, playerId: player.id, channel: "email", consentGiven: true };
@@ -147,7 +147,7 @@ test("the figures of a campaign tell its cost, and the end of its A/B test", () 
   const cost = { amount: 1.58, currency: "USD", unit: "segment", units: 200, unpriced_units: 0 };
   expect(said({ channel: "sms", cost })).toContain("Converted 0. Cost so far: 1.58 USD for 200 segments.");
   expect(said({ channel: "sms", cost: { ...cost, unpriced_units: 20 } })).toContain(
-    "for 200 segments, without 20 whose price is not known.",
+    "for 200 segments, plus 20 of unknown price.",
   );
   expect(said({ channel: "sms", cost: { ...cost, amount: 0.0079, units: 1 } })).toContain(
     "USD for 1 segment.",

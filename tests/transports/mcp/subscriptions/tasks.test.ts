@@ -161,7 +161,7 @@ describe("a task is ended", () => {
 });
 
 test.each(["tasks/get", "tasks/update", "tasks/cancel"])(
-  "%s knows no task of another property, none that is none, and no agent that does not say it knows tasks",
+  "%s refuses a task of another property, an unknown task, and an agent that has not said it knows tasks",
   async (method) => {
     const { taskId } = (await start(waiting)).result;
     const params = { taskId, ...(method === "tasks/update" && { inputResponses: {} }) };

@@ -1,6 +1,6 @@
 export const limits = {
   whatWaits:
-    "What agents and keys do above a limit waits under Approvals, and people decide on it. Without limits nothing waits.",
+    "Acts of agents and keys above a limit wait under Approvals, and people decide on them. Calls wait only where there are limits.",
   players: "Players in 24 hours",
   playersHint: "All calls together. 0: each call that reaches players waits. Empty: no limit.",
   cost: "Cost in 24 hours",

@@ -33,7 +33,7 @@ export const settings = {
   person: "Person",
   nobody: "Nobody.",
   onlyPlayersWhoHaveSaid: "Only players who have said yes",
-  allPlayersWhoHaveNot: "All players who have not said no",
+  allPlayersWhoHaveNot: "All players who have not refused",
   countOpensAndClicks: "Count opens and clicks",
   countNoneAndLeaveLinks: "Count none, and leave links as they are",
   whole: "Whole",

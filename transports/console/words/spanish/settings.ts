@@ -33,7 +33,7 @@ export const settings: Words["settings"] = {
   person: "Persona",
   nobody: "Nadie.",
   onlyPlayersWhoHaveSaid: "Solo jugadores que han dicho que sí",
-  allPlayersWhoHaveNot: "Todos los jugadores que no han dicho que no",
+  allPlayersWhoHaveNot: "Todos los jugadores que no se han negado",
   countOpensAndClicks: "Contar aperturas y clics",
   countNoneAndLeaveLinks: "No contar, y dejar los enlaces como están",
   whole: "Completos",

@@ -22,7 +22,7 @@ import type { CallOutcome } from "#tools/voice/engine/outcomes.ts";
 import type { Persona } from "#tools/voice/simulator/personas.ts";
 import type { CALL_STATUSES } from "#tools/voice-calls/voice-calls.table.ts";
 
-/** The codes that people meet on the pages. One without a label does not compile. */
+/** The codes that people meet on the pages. Each must have a label to compile. */
 type Code =
   | (typeof CALL_STATUSES)[number]
   | (typeof CAMPAIGN_STATUSES)[number]
@@ -103,7 +103,6 @@ export const codes: Readonly<Record<Code, string>> = {
   hung_up: "colgó",
   implied: "implícito",
   import: "importación",
-  in_line: "en la fila",
   in_progress: "en curso",
   inactive: "inactivo",
   inbox: "bandeja",
