@@ -22,9 +22,14 @@ type Schema = {
 
 export const NOWHERE = "00000000-0000-7000-8000-000000000000";
 
+const inputs = new Map<z.ZodType, Schema>();
+
 /** The input of an operation as JSON Schema. */
-export function schemaOf(operation: Operation): Schema {
-  return z.toJSONSchema(operation.input, { io: "input", unrepresentable: "any" }) as Schema;
+export function schemaOf({ input }: Operation): Schema {
+  const schema =
+    inputs.get(input) ?? (z.toJSONSchema(input, { io: "input", unrepresentable: "any" }) as Schema);
+  inputs.set(input, schema);
+  return schema;
 }
 
 /** The least input that the operation's schema takes, with the given fields in it. */
