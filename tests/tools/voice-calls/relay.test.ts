@@ -12,7 +12,7 @@ import { Fault } from "#runtime/faults.ts";
 import { rateLimiter } from "#runtime/limits/rate-limit.ts";
 import { callbackLimits } from "#transports/http/callback-limits.ts";
 import { serveCalls } from "#transports/voice/relay.ts";
-import { lockWaits, openTransaction } from "../../support/blocking.ts";
+import { lockWaits, lockWaitsSeen, openTransaction } from "../../support/blocking.ts";
 import { shifted } from "../../support/database.ts";
 import {
   BASE_URL,
@@ -699,17 +699,7 @@ test("a stop is stored though another writer holds the player for longer than a 
     (sql) => sql`select from players where property_id = ${scenario.id} and id = ${playerId} for update`,
   );
   phone.say("stop calling me");
-  const waits = new Set<string>();
-  await vi.waitFor(
-    async () => {
-      const waiting = await admin<{ wait: string }[]>`
-        select pid || ' ' || query_start as wait from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'`;
-      for (const { wait } of waiting) waits.add(wait);
-      expect(waits.size).toBeGreaterThan(1);
-    },
-    { timeout: 15_000, interval: 20 },
-  );
+  await lockWaitsSeen(admin, 2);
   await release();
   await phone.ended;
   expect(await row()).toMatchObject({ status: "ended", outcome: "opted_out" });
