@@ -2,7 +2,14 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import type postgres from "postgres";
 import { command, openClient } from "./connection/open.ts";
-import { clusterFlaw, distribute, hasCitus, type Placed, readyForPlacing } from "./distribute.ts";
+import {
+  clusterFlaw,
+  distribute,
+  hasCitus,
+  type Placed,
+  placingFlaw,
+  readyForPlacing,
+} from "./distribute.ts";
 import {
   makePartition,
   makeRest,
@@ -67,6 +74,8 @@ export async function migrate(url: string, patience = PATIENCE_MS): Promise<Migr
     for (const [name, { text, checksum }] of files) {
       if (!done.has(name)) applied.push(await apply(sql, name, text, checksum));
     }
+    const flaw = isCluster ? await placingFlaw(sql) : null;
+    if (flaw) throw unfitError(flaw);
     const placed = isCluster ? await distribute(sql) : [];
     await makeMonths(sql);
     if (isCluster) await checkCluster(url);

@@ -73,6 +73,10 @@ describe.runIf(cluster)("on a Citus cluster", () => {
     );
     // A connection keeps the settings that it began with, and would see nothing.
     await before.close();
+    await admin`create extension citus`;
+    await expect(migrate(url), "it would hold the rows itself").rejects.toMatchObject({ code: "UNFIT" });
+    expect(await places()).toEqual([]);
+    await admin`drop extension citus`;
     await cluster!.join();
 
     const release = await openTransaction(admin, (sql) => sql`lock table webhook_deliveries in share mode`);
@@ -216,6 +220,16 @@ describe.runIf(cluster)("on a Citus cluster", () => {
       select setconfig from pg_db_role_setting s join pg_database d on d.oid = s.setdatabase
       where d.datname = ${name} and setrole = 0`;
       expect(set!.setconfig).toContain("citus.propagate_set_commands=local");
+
+      const coordinator = (has: boolean) => admin`
+        select citus_set_node_property(nodename, nodeport, 'shouldhaveshards', ${has}) from pg_dist_node where groupid = 0`;
+      await coordinator(true);
+      await expect(migrate(url)).rejects.toMatchObject({
+        code: "UNFIT",
+        message: expect.stringContaining("citus_drain_node"),
+      });
+      await coordinator(false);
+      await migrate(url);
 
       const [{ user }] = (await admin`select current_user as "user"`) as [{ user: string }];
       await admin.unsafe(

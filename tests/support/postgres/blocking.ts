@@ -24,17 +24,36 @@ export async function openTransaction(
 
 /** Resolves when at least so many sessions of the database wait for locks. */
 export async function lockWaits(admin: postgres.Sql, count: number, timeout = 10_000): Promise<void> {
-  // On a Citus cluster a row's lock is waited for on the node of the row.
-  const view = (await hasCitus(admin)) ? "citus_stat_activity" : "pg_stat_activity";
+  const waiting = await waitingFor(admin);
+  await vi.waitFor(async () => expect((await waiting()).length).toBeGreaterThanOrEqual(count), {
+    timeout,
+    interval: 10,
+  });
+}
+
+/** Resolves when at least so many waits for locks have been seen, also such as have ended. */
+export async function lockWaitsSeen(admin: postgres.Sql, count: number, timeout = 15_000): Promise<void> {
+  const waiting = await waitingFor(admin);
+  const seen = new Set<string>();
   await vi.waitFor(
     async () => {
-      const [row] = await admin`
-        select count(*)::int as sessions from ${admin(view)}
-        where datname = current_database() and wait_event_type = 'Lock'`;
-      expect(row!.sessions).toBeGreaterThanOrEqual(count);
+      for (const wait of await waiting()) seen.add(wait);
+      expect(seen.size).toBeGreaterThanOrEqual(count);
     },
-    { timeout, interval: 10 },
+    { timeout, interval: 20 },
   );
+}
+
+/** Asks which statements wait for locks. On a Citus cluster a row's lock is waited for on the node of the row. */
+async function waitingFor(admin: postgres.Sql): Promise<() => Promise<string[]>> {
+  const isCluster = await hasCitus(admin);
+  const [view, backend] = isCluster ? ["citus_stat_activity", "nodeid"] : ["pg_stat_activity", "datid"];
+  return async () => {
+    const rows = await admin<{ wait: string }[]>`
+      select concat_ws(' ', ${admin(backend)}, pid, query_start) as wait from ${admin(view)}
+      where datname = current_database() and wait_event_type = 'Lock'`;
+    return rows.map(({ wait }) => wait);
+  };
 }
 
 /**

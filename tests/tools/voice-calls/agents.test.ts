@@ -233,7 +233,7 @@ test.each(KINDS)(
     const admin = postgres(service.database.url, { max: 1, onnotice: () => {} });
     const release = await openTransaction(
       admin,
-      (sql) => sql`select from players where id = ${playerId} for update`,
+      (sql) => sql`select from players where property_id = ${scenario.id} and id = ${playerId} for update`,
     );
     const lines: Line[] = [
       ["us", OPENING],

@@ -13,7 +13,7 @@ import { rateLimiter } from "#runtime/limits/rate-limit.ts";
 import { callbackLimits } from "#transports/http/callback-limits.ts";
 import { serveCalls } from "#transports/voice/relay.ts";
 import { shifted } from "../../support/database.ts";
-import { lockWaits, openTransaction } from "../../support/postgres/blocking.ts";
+import { lockWaits, lockWaitsSeen, openTransaction } from "../../support/postgres/blocking.ts";
 import {
   BASE_URL,
   type Carrier,
@@ -705,17 +705,7 @@ async function stopBesideWriter() {
 
 test("a stop is stored though another writer holds the player for longer than a lock is waited for", async () => {
   const { playerId, phone, admin, release } = await stopBesideWriter();
-  const waits = new Set<string>();
-  await vi.waitFor(
-    async () => {
-      const waiting = await admin<{ wait: string }[]>`
-        select pid || ' ' || query_start as wait from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'`;
-      for (const { wait } of waiting) waits.add(wait);
-      expect(waits.size).toBeGreaterThan(1);
-    },
-    { timeout: 15_000, interval: 20 },
-  );
+  await lockWaitsSeen(admin, 2);
   await release();
   await phone.ended;
   expect(await row()).toMatchObject({ status: "ended", outcome: "opted_out" });

@@ -53,7 +53,7 @@ export const ComingJourney = z.object({
     .array(z.object({ node: z.string(), at: timestamp(), players: Count }))
     .describe(`The first ${MOST_ENTRIES} times at which players enter by a schedule or a date`),
   any_time: z.array(z.string()).describe("The ways in that no clock opens, such as an event"),
-  waking: z.int().describe("Players inside who move on in the span"),
+  waking: z.int().describe("Players inside who move on in the span, with all in the line of a rate limit"),
 });
 type Journey = z.output<typeof ComingJourney>;
 
@@ -117,7 +117,7 @@ export async function comingJourneys(context: Tenant, span: Span) {
     select j.id, j.name, v.definition, v.referred, to_json(v.ends_at) #>> '{}' as ends, (
         select count(*)::int from journey_enrollments e
         where e.property_id = ${property.id} and e.journey_id = j.id and e.status = 'active'
-          and e.wake_at < ${cast(new Date(span.until).toISOString(), "timestamptz")}) as waking
+          and (e.wake_at < ${cast(new Date(span.until).toISOString(), "timestamptz")} or e.phase = 'in_line')) as waking
     from journeys j
       join journey_versions v on v.property_id = ${property.id} and v.journey_id = j.id and v.version = j.current_version
     where j.property_id = ${property.id} and j.deleted_at is null and j.status = 'active'
