@@ -187,7 +187,9 @@ test("the guides name every provider, reason of the gate, operator, field of rul
 
 /** Names of settings, fields and events that begin as an operation does. */
 const NO_OPERATIONS = [
+  "journey_id",
   "journey_messages",
+  "end_call",
   "consent_levels",
   "add_to_segment",
   "play_limits",

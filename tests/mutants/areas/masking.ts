@@ -13,7 +13,7 @@ export const masking: Area = {
       ['if (typeof order === "string" && hidden.test(order)) throw invalid("order", REFUSAL);', ""],
       ['if (key === "order" && hidden.test(value)) throw invalid(key, REFUSAL);', ""],
       ["if (isGroup && hidden.test(value)) throw invalid(key, REFUSAL);", ""],
-      ["of rulesIn(input)) {", "of []) {"],
+      ["of rulesIn(input, [schema])) {", "of []) {"],
       ["compareFilter(key, String(value));", ";"],
       ["if (!OPTIONS.has(key)) compareFilter(key, value);", ""],
       ["(isFew ? PRESENCE : WHOLE)", "WHOLE"],

@@ -2,9 +2,9 @@ import type { CallReading } from "#runtime/channels/provider/channel.ts";
 import { type JobContext, job } from "#runtime/operation/job.ts";
 import { SETTLE_CALLS } from "#tools/voice-calls/call.ts";
 import { noteSilence, type SilentCall, settleNext, silentCalls } from "#tools/voice-calls/silent.ts";
-import { takeCallNews } from "./call-news.ts";
+import { takeCallNews } from "../call-news.ts";
+import { clean } from "../notice.ts";
 import { type CallProvider, callbacksOfCalls, callProviderOf } from "./call-provider.ts";
-import { clean } from "./notice.ts";
 
 /** Questions to vendors at the same time. */
 const AT_ONCE = 5;

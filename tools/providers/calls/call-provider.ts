@@ -1,8 +1,8 @@
 import { type BoundCallbacks, callbacksOf } from "#runtime/channels/index.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { JobContext } from "#runtime/operation/job.ts";
-import type { ProviderRecord } from "./columns.ts";
-import { openCredentials } from "./provider.ts";
+import type { ProviderRecord } from "../columns.ts";
+import { openCredentials } from "../provider.ts";
 
 export type CallProvider = Pick<ProviderRecord, "id" | "channel" | "kind" | "credentials">;
 
