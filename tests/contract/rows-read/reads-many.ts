@@ -67,6 +67,10 @@ export const READS_MANY: Readonly<Record<string, Readonly<Record<string, readonl
   "It takes a value from every player": {
     delete_custom_field: ["players"],
   },
+  "It compares or counts all of them": {
+    find_duplicate_players: ["players"],
+    rotate_push_keys: ["push_subscriptions"],
+  },
   "It checks every row, or gives all of them": {
     export_import_errors: ["import_errors"],
     list_users: ["users"],
