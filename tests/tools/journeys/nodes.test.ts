@@ -581,7 +581,7 @@ describe("limits", () => {
     await clock.pass(1, journey);
     // The last in the line is the first by its id.
     await clock.enroll(journey, [first!]);
-    await clock.pass(0, journey);
+    await clock.pass(1, journey);
     // Nobody steps for ten hours.
     clock.put(10 * 60);
     await clock.enroll(journey, ids.slice(3));
