@@ -182,7 +182,7 @@ describe("a confirmation", () => {
 
   test("says that a long mail is not searched for all words", async () => {
     const { id } = await approved();
-    const body_html = `{% if tier %}${"<p>Lunch</p>".repeat(9_000)}{% endif %}`;
+    const body_html = `{% if tier %}${`<p>${"Lunch ".repeat(50)}</p>`.repeat(350)}{% endif %}`;
     const { data } = await agent("update_campaign", { id, body_html });
     expect(data.message).toContain(
       "It is too long to be searched for all words that other players may read.",
