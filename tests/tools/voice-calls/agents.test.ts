@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
+import { inspect } from "node:util";
 import { HttpResponse, http, passthrough } from "msw";
 import { setupServer } from "msw/node";
 import postgres from "postgres";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { shifted } from "../../support/database.ts";
 import { openTransaction } from "../../support/postgres/blocking.ts";
 import { startService, type TestService } from "../../support/service.ts";
@@ -406,14 +407,19 @@ test("a person who is barred hears no more of an agent behind more calls than on
   expect(stopped).toEqual([{ player_id: playerId }]);
 });
 
-test("a call whose control is at another host than Vapi's is not ended there", async () => {
+test.each([
+  ["at another host than Vapi's", "https://vapi.ai.example/c0ntr0l"],
+  ["an address with credentials", "https://a:b@phone.vapi.ai/c0ntr0l"],
+])("a call whose control is %s is not ended there, and no log has the address", async (_, controlUrl) => {
   const { playerId } = await placed("vapi");
-  record = () =>
-    HttpResponse.json({ ...VENDORS.vapi.running, monitor: { controlUrl: "https://vapi.ai.example/c" } });
+  record = () => HttpResponse.json({ ...VENDORS.vapi.running, monitor: { controlUrl } });
   await BARS.vapi(playerId);
+  const warned = vi.spyOn(service.internals.log, "warn");
   await look();
   expect(ends).toEqual([]);
   expect((await row()).stopped_at).toBeNull();
+  expect(inspect(warned.mock.calls, { depth: 10 })).not.toContain("c0ntr0l");
+  warned.mockRestore();
 });
 
 test("vapi and bland are told to record no voice", async () => {
