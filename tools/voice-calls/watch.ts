@@ -1,14 +1,18 @@
 import { literals } from "#db/sql.ts";
+import { NIL_UUID } from "#db/types.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { verdictsOn } from "#tools/compliance/verdicts.ts";
 import { reportedWithin } from "./call.ts";
 import { OPEN_CALLS } from "./voice-calls.table.ts";
 
-const AT_ONCE = 500;
+/** The most calls that one look judges at once. */
+export const CALLS_AT_ONCE = 500;
 
 /** A call under way that its vendor can end. */
 export interface LiveCall {
   id: string;
+  /** ISO time, in microseconds. */
+  created_at: string;
   send_id: string;
   provider_id: string;
   /** The vendor's own id of it. */
@@ -20,19 +24,27 @@ export interface LiveCall {
   is_theirs: boolean;
 }
 
-/** The calls under way, without those that their vendors are ending or that say their last words. */
-export async function liveCalls(tenant: Tenant): Promise<LiveCall[]> {
+/**
+ * The calls under way behind `after`, the oldest first. Leaves out those that their vendors are ending or that say their
+ * last words.
+ */
+export async function liveCalls(
+  tenant: Tenant,
+  after: Pick<LiveCall, "created_at" | "id"> = { created_at: "-infinity", id: NIL_UUID },
+): Promise<LiveCall[]> {
   const { sql, property } = tenant;
   const within = await reportedWithin(tenant);
   const rows = await sql<LiveCall[]>`
-    select c.id, c.send_id, c.provider_id, c.player_id, coalesce(c.provider_call_id, s.provider_message_id, '') as call_id,
+    select c.id, to_json(c.created_at) #>> '{}' as created_at, c.send_id, c.provider_id, c.player_id,
+      coalesce(c.provider_call_id, s.provider_message_id, '') as call_id,
       c.anon_id is not null as is_erased, coalesce(s.address_hash = p.phone_hash, false) as is_theirs
     from voice_calls c join campaign_sends s on s.property_id = ${property.id} and s.id = c.send_id
       left join players p on p.property_id = ${property.id} and p.id = c.player_id
     where c.property_id = ${property.id} and c.status in (${literals(OPEN_CALLS)}) and c.stopped_at is null
       and c.provider_id is not null and coalesce(c.state ->> 'phase', '') <> 'closing'
       and c.created_at > now() - make_interval(secs => ${within}::double precision)
-    order by c.created_at, c.id limit ${AT_ONCE}`;
+      and (c.created_at, c.id) > (${after.created_at}::timestamptz, ${after.id}::uuid)
+    order by c.created_at, c.id limit ${CALLS_AT_ONCE}`;
   return [...rows];
 }
 

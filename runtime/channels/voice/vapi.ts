@@ -101,10 +101,10 @@ const callOf = (apiKey: string, callId: string) =>
   jsonRequest(`https://api.vapi.ai/call/${encodeURIComponent(callId)}`, `Bearer ${apiKey}`);
 
 /** The address of a call's control stands in Vapi's answer. It is a secret of the call, and takes no key. */
-const isVapis = (address: string) =>
-  URL.canParse(address) &&
-  new URL(address).protocol === "https:" &&
-  new URL(address).hostname.endsWith(".vapi.ai");
+const isVapis = (address: string) => {
+  const url = URL.parse(address);
+  return url?.protocol === "https:" && url.hostname.endsWith(".vapi.ai") && !url.username && !url.password;
+};
 
 const control = (address: string, message: object) =>
   new Request(address, {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { placeInLine } from "#tools/journeys/steps/line.ts";
 import { step } from "#tools/journeys/steps/step.ts";
 import { lockWaits } from "../../support/postgres/blocking.ts";
 import { isFull } from "../../support/proof-size.ts";
@@ -221,4 +222,17 @@ test("a player in line is told the place and the earliest time", async () => {
   expect(explained.why).toContain("The player is number 2 in the line at slow");
   expect(Math.round((Date.parse(explained.until) - first!.passed) / 1_000)).toBe(3600);
   expect(explained.enrollment).toMatchObject({ phase: "in_line", wake_at: null });
+});
+
+test("a player who passes while the question is answered has no place in line", async () => {
+  const clock = await journeyClock(service);
+  const journey = await clock.published(slow({ most: 2, per: "hour" }));
+  await clock.enroll(journey, [await clock.scenario.player({ email: "dora@example.com" })]);
+  await clock.pass(1, journey);
+  const [{ id }] = await clock.scenario.query(
+    (sql) =>
+      sql<[{ id: string }]>`select id from journey_enrollments where property_id = ${clock.scenario.id}`,
+  );
+  const read = { id, journey_id: journey, current_node_id: "slow" };
+  expect(await clock.work((context) => placeInLine(context, read))).toBeNull();
 });

@@ -1,7 +1,9 @@
+import { randomUUID } from "node:crypto";
+import { inspect } from "node:util";
 import { HttpResponse, http, passthrough } from "msw";
 import { setupServer } from "msw/node";
 import postgres from "postgres";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { shifted } from "../../support/database.ts";
 import { openTransaction } from "../../support/postgres/blocking.ts";
 import { startService, type TestService } from "../../support/service.ts";
@@ -371,14 +373,53 @@ test.each(KINDS)("a person who is barred in mid-call hears no more of %s's agent
   expect(await row()).toMatchObject({ status: "ended" });
 });
 
-test("a call whose control is at another host than Vapi's is not ended there", async () => {
+test("a person who is barred hears no more of an agent behind more calls than one look reads at once", async () => {
+  const { playerId } = await placed("retell");
+  record = () => HttpResponse.json(VENDORS.retell.running);
+  const admin = postgres(service.database.url, { max: 1, onnotice: () => {} });
+  // The calls before it are of nobody, so that nobody of them can be barred.
+  const [send] = await admin`select * from campaign_sends where property_id = ${scenario.id}`;
+  const [call] = await admin`select * from voice_calls where property_id = ${scenario.id}`;
+  const others = Array.from({ length: 500 }, () => ({ id: randomUUID(), player_id: null }));
+  const { is_open: _, ...sent } = send!;
+  const sends = others.map((other) => ({
+    ...sent,
+    ...other,
+    provider_message_id: other.id,
+    dedupe_key: Buffer.from(other.id),
+  }));
+  await admin`insert into campaign_sends ${admin(sends)}`;
+  const calls = others.map((other) => ({
+    ...call,
+    ...other,
+    send_id: other.id,
+    created_at: new Date(call!.created_at - 60_000),
+  }));
+  await admin`insert into voice_calls ${admin(calls)}`;
+  await admin.end();
+  await BARS.retell(playerId);
+  await look();
+  expect(ends).toHaveLength(1);
+  const stopped = await scenario.query(
+    (sql) =>
+      sql`select player_id from voice_calls where property_id = ${scenario.id} and stopped_at is not null`,
+  );
+  expect(stopped).toEqual([{ player_id: playerId }]);
+});
+
+test.each([
+  ["at another host than Vapi's", "https://vapi.ai.example/c0ntr0l"],
+  ["an address with credentials", "https://a:b@phone.vapi.ai/c0ntr0l"],
+])("a call whose control is %s is not ended there, and no log has the address", async (_, controlUrl) => {
   const { playerId } = await placed("vapi");
-  record = () =>
-    HttpResponse.json({ ...VENDORS.vapi.running, monitor: { controlUrl: "https://vapi.ai.example/c" } });
+  record = () => HttpResponse.json({ ...VENDORS.vapi.running, monitor: { controlUrl } });
   await BARS.vapi(playerId);
+  const warned = vi.spyOn(service.internals.log, "warn");
   await look();
   expect(ends).toEqual([]);
   expect((await row()).stopped_at).toBeNull();
+  expect(inspect(warned.mock.calls, { depth: 10 })).not.toContain("c0ntr0l");
+  warned.mockRestore();
 });
 
 test("vapi and bland are told to record no voice", async () => {

@@ -64,7 +64,10 @@ export async function secondsToPass(context: Tenant, moment: LineMoment): Promis
   return waits.length === 0 ? null : Math.min(...waits);
 }
 
-/** The place of a person in the line at a rate limit, 1 for the first, and the earliest time of passing. */
+/**
+ * The place of a person in the line at a rate limit, 1 for the first, and the earliest time of passing; null for a person
+ * who stands there no more.
+ */
 export async function placeInLine(
   context: Tenant,
   {
@@ -72,16 +75,17 @@ export async function placeInLine(
     current_node_id: node,
     id,
   }: { journey_id: string; current_node_id: string; id: string },
-): Promise<{ place: number; at: string }> {
+): Promise<{ place: number; at: string } | null> {
   const { sql: transaction, property } = context;
   const [line] = await linesOf(context, { journeyId }, sql`node = ${node}`);
+  const standing = inLine(property.id, journeyId, sql`${node}::text`);
   const [{ place }] = await transaction<[{ place: number }]>`
     select count(*)::int as place from journey_enrollments l, (
-      select arrived_at, player_id, id from journey_enrollments where property_id = ${property.id}::uuid and id = ${id}
+      select ${byArrival} from journey_enrollments l where ${standing} and l.id = ${id}
     ) own
-    where ${inLine(property.id, journeyId, sql`${node}::text`)}
-      and (${byArrival}) <= (own.arrived_at, own.player_id, own.id)`;
-  const { limit, book, look } = line!;
+    where ${standing} and (${byArrival}) <= (own.arrived_at, own.player_id, own.id)`;
+  if (!line || place === 0) return null;
+  const { limit, book, look } = line;
   const first = nextAt(book, limit, look);
   const at = first + ((place - 1) * limit.period) / limit.most;
   return { place, at: new Date(Math.ceil(at / 1_000)).toISOString() };

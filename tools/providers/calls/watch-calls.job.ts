@@ -1,6 +1,12 @@
 import { type JobContext, job } from "#runtime/operation/job.ts";
 import { WATCH_CALLS, watchCalls } from "#tools/voice-calls/call.ts";
-import { barredAmong, type LiveCall, liveCalls, noteStopped } from "#tools/voice-calls/watch.ts";
+import {
+  barredAmong,
+  CALLS_AT_ONCE,
+  type LiveCall,
+  liveCalls,
+  noteStopped,
+} from "#tools/voice-calls/watch.ts";
 import { callbacksOfCalls, callProviderOf } from "./call-provider.ts";
 
 /** Requests to vendors at the same time. */
@@ -10,15 +16,23 @@ const AT_ONCE = 20;
 export default job({
   ...WATCH_CALLS,
   async handler(job) {
-    const calls = await job.transact(liveCalls);
-    if (calls.length === 0) return;
-    const barred = await job.transact((context) => barredAmong(context, calls));
-    for (let start = 0; start < barred.length && !job.signal.aborted; start += AT_ONCE) {
-      await Promise.all(barred.slice(start, start + AT_ONCE).map((call) => stop(job, call)));
-    }
-    await job.transact(async (context) => watchCalls(context));
+    let last: LiveCall | undefined;
+    let seen: LiveCall[];
+    do {
+      seen = await job.transact((context) => liveCalls(context, last));
+      await stopBarred(job, seen);
+      last = seen.at(-1) ?? last;
+    } while (seen.length === CALLS_AT_ONCE && !job.signal.aborted);
+    if (last) await job.transact(async (context) => watchCalls(context));
   },
 });
+
+async function stopBarred(job: JobContext, calls: readonly LiveCall[]): Promise<void> {
+  const barred = await job.transact((context) => barredAmong(context, calls));
+  for (let start = 0; start < barred.length && !job.signal.aborted; start += AT_ONCE) {
+    await Promise.all(barred.slice(start, start + AT_ONCE).map((call) => stop(job, call)));
+  }
+}
 
 /** A vendor that does not take the request gets it again at the next look. */
 async function stop(job: JobContext, { id, send_id, call_id, provider_id }: LiveCall): Promise<void> {

@@ -4,6 +4,7 @@ export const fields = {
   actor: "actor",
   adt: "ADT",
   ab_test: "prueba A/B",
+  at: "fecha y hora",
   audience: "audiencia",
   birth_date: "fecha de nacimiento",
   campaign_id: "campaña",

@@ -33,6 +33,7 @@ export const labels: Readonly<Record<string, string>> = {
   held_out: "grupo de control",
   holdout: "grupo de control",
   human_approval: "aprobación humana",
+  in_line: "en la fila",
   journey_archived: "recorrido archivado",
   journey_ended: "recorrido terminado",
   later: "más tarde",
