@@ -27,7 +27,7 @@ export function carriesLinks(source: string): boolean {
   return false;
 }
 
-/** Reads HTML letter by letter. What readers may take in two ways makes no later place safe. */
+/** Reads HTML letter by letter. After a part that mail readers may take in two ways every place is unsafe. */
 function placeIn() {
   let quote: string | null = null;
   let isInTag = false;
@@ -47,7 +47,7 @@ function placeIn() {
       if (letter === ">") isInTag = false;
       else if (letter === '"' || letter === "'") quote = letter;
     } else if (letter === "<") {
-      // What follows behind a tag of Liquid is not known yet.
+      // A tag of Liquid follows, and decides how readers take the letter.
       isDoubtful ||= behind === "";
       isInTag = /^[a-z/]/i.test(behind);
       if (SHEET.test(behind)) isInSheet = !behind.startsWith("/");
