@@ -10,6 +10,7 @@ import { afterChange } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, type RowOf, table, type Values } from "#runtime/operation/table.ts";
 import { LIVE_CAMPAIGNS } from "#tools/statuses/campaigns.ts";
+import { refuseCarrying } from "#tools/templates/masked-content.ts";
 import { isLiveVersion, refuseUsed } from "#tools/uses/refuse-used.ts";
 import { countOpenCalls } from "#tools/voice-calls/call.ts";
 import { columns } from "./columns.ts";
@@ -45,7 +46,10 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
   if (unit_price !== null && price_currency === null) {
     throw invalid("price_currency", "is missing: a unit_price needs a currency, such as USD");
   }
-  if (typeof input.from_address === "string" && channel === "email") checkSender(input.from_address);
+  if (typeof input.from_address === "string" && channel === "email") {
+    checkSender(input.from_address);
+    await refuseCarrying(context, { from_address: input.from_address });
+  }
   if (input.is_default === true) {
     if (!is_active) throw invalid("is_default", "a provider that is not active cannot be the default");
     await takeDefault(context, channel, current?.id ?? null);

@@ -27,6 +27,7 @@ export default tool({
   effect: "change",
   asks: true,
   access: "operator",
+  sealed: Object.keys(Subscription),
   input: {
     playerId: z.uuid().describe("From list_players"),
     ...Subscription,

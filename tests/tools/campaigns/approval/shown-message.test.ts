@@ -160,6 +160,12 @@ describe("a confirmation", () => {
     expect(said).toContain(words);
   });
 
+  test("takes no letter of a link's token for a word that is shown", () => {
+    const source = { html: "{% if tier %}q{% endif %}{% if tier %}z{% endif %}", text: null, script: null };
+    const words = ["Unsubscribe (https://casino.example/p/u/Ab-q_9-z)"];
+    expect(otherWords([source], { words, values: ["Gold"] })[0]).toContain('"q", "z"');
+  });
+
   test("shows a condition's words of a text, and none that the shown message has", async () => {
     const { id } = await approved();
     const body_text = "{% if tier == 'Iron' %}Bring <all> of it{% else %}Lunch is on us{% endif %}";
@@ -175,6 +181,18 @@ describe("a confirmation", () => {
       Don't miss &quot;dinner&quot; (5 &amp; 6)&nbsp;pm.</td></tr></table><!--[if mso]></td></tr></table><![endif]-->
       <!-- The end --><a href="https://play.example/?a=1&amp;b=2" style="color:red">Play</a> now<br>or <b>later</b>.
       <img src="https://play.example/x.png" alt="A table"></body></html>`;
+    const { data } = await agent("update_campaign", { id, body_html });
+    expect(data.message).toContain("It has conditions");
+    expect(data.message).not.toContain("another day may show");
+  });
+
+  test.each([
+    "You are {{ tier | upcase }} now.",
+    'Choose <a href="{{ preferences_url }}">here</a> or read <a href="{{ inbox_url }}">all messages</a> there.',
+    "Your messages are at {{ inbox_url }} now.",
+  ])("repeats no words behind a condition that each player reads so: %s", async (words) => {
+    const { id } = await approved();
+    const body_html = `{% if first_name %}<p>Dear {{ first_name }},</p>{% else %}<p>Dear,</p>{% endif %}<p>${words}</p>`;
     const { data } = await agent("update_campaign", { id, body_html });
     expect(data.message).toContain("It has conditions");
     expect(data.message).not.toContain("another day may show");
