@@ -40,7 +40,7 @@ const steps = fc.record({
     fc.integer({ min: HOUR, max: 2 * DAY }),
   ),
   version: fc.option(
-    fc.record({ limit: limits, onPublish: fc.constantFrom("finish_old", "move_matching") }),
+    fc.record({ limit: limits, onPublish: fc.constantFrom("finish_old", "move_matching_nodes") }),
     {
       freq: 6,
     },
