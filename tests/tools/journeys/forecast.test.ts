@@ -51,6 +51,25 @@ test("planned messages that wait are counted by day, and a pause of all sending 
   expect(warnings).toEqual([expect.stringContaining("storm")]);
 });
 
+test("a throttled campaign's messages stand on the days on which its pace lets them go", async () => {
+  const { scenario } = clock;
+  const campaign = await scenario.planned(3, { throttle_per_minute: 1 });
+  const midnight = Math.ceil(Date.now() / DAY) * DAY;
+  const left = Math.ceil((midnight - Date.now()) / 60_000);
+  await scenario.query(
+    (sql) => sql`
+      insert into campaign_sends (property_id, id, campaign_id, player_id, channel, status, dedupe_key)
+      select s.property_id, uuid_v7(), s.campaign_id, s.player_id, s.channel, s.status, convert_to('more ' || n, 'UTF8')
+      from (select * from campaign_sends where property_id = ${scenario.id} and campaign_id = ${campaign} limit 1) s
+        cross join generate_series(1, ${left + 1_500}::int) n`,
+  );
+  const { messages } = await forecast(5);
+  const [today, tomorrow, later] = messages.map((one: { messages: number }) => one.messages);
+  expect(Math.abs(today! - left)).toBeLessThanOrEqual(2);
+  expect(tomorrow).toBe(1_440);
+  expect(today! + tomorrow! + later!).toBe(left + 1_503);
+});
+
 test("an active journey shows when players enter, how many fit, and who moves on", async () => {
   const { scenario } = clock;
   const birthday = inDays(2).slice(5, 10);
