@@ -38,6 +38,20 @@ test("a scheduled campaign is named with its audience; a draft and one behind th
   expect((await forecast(31)).campaigns.map((one: { name: string }) => one.name)).toEqual(["Soon", "Late"]);
 });
 
+test("a campaign in the players' own time starts where the day begins first", async () => {
+  const { scenario } = clock;
+  await scenario.player({ email: "ana@example.com", country: "JP", timezone: "Asia/Tokyo" });
+  const id = await scenario.campaign({ send_in_player_timezone: true });
+  await scenario.call("schedule_campaign", { campaign_id: id, segment_id: null, scheduled_at: inDays(3) });
+  const [row] = await scenario.query(
+    (sql) => sql<{ fires_at: string; scheduled_at: string }[]>`
+      select fires_at, scheduled_at from campaigns where property_id = ${scenario.id} and id = ${id}`,
+  );
+  expect(Date.parse(row!.fires_at)).toBeLessThan(Date.parse(row!.scheduled_at));
+  const { campaigns } = await forecast();
+  expect(Date.parse(campaigns[0]!.at!)).toBe(Date.parse(row!.fires_at));
+});
+
 test("planned messages that wait are counted by day, and a pause of all sending is a warning", async () => {
   const { scenario } = clock;
   const campaign = await scenario.planned(3);

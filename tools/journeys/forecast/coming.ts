@@ -64,17 +64,18 @@ export async function comingCampaigns(context: Tenant, { until, countUntil }: Sp
     select ${storedNames(columns)} from campaigns
     where property_id = ${property.id} and deleted_at is null and journey_id is null
       and (status in (${literals(BEGUN_CAMPAIGNS)})
-        or status = 'scheduled' and least(fires_at, scheduled_at) < ${cast(new Date(until).toISOString(), "timestamptz")})
-    order by coalesce(scheduled_at, started_at) nulls first, id limit ${MOST_CAMPAIGNS + 1}`;
+        or status = 'scheduled' and coalesce(fires_at, scheduled_at) < ${cast(new Date(until).toISOString(), "timestamptz")})
+    order by coalesce(fires_at, scheduled_at, started_at) nulls first, id limit ${MOST_CAMPAIGNS + 1}`;
   const coming: z.output<typeof ComingCampaign>[] = [];
   for (const campaign of campaigns.slice(0, MOST_CAMPAIGNS)) {
-    const { id, name, channel, status, scheduled_at, audience_count } = campaign;
+    const { id, name, channel, status, audience_count } = campaign;
     const left = countUntil - performance.now();
     const isComing = status === "scheduled";
     const counted = isComing && left > 0 ? await countAudience(context, campaign, left) : null;
     const audience = isComing ? (counted?.isWhole ? counted.audience : null) : audience_count;
     const allowed = counted?.isWhole ? counted.allowed : null;
-    coming.push({ id, name, channel, status, at: isComing ? scheduled_at : null, audience, allowed });
+    const at = isComing ? (campaign.fires_at ?? campaign.scheduled_at) : null;
+    coming.push({ id, name, channel, status, at, audience, allowed });
   }
   return { campaigns: coming, isCut: campaigns.length > MOST_CAMPAIGNS };
 }
