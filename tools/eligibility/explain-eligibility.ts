@@ -155,12 +155,12 @@ function campaignAnswers(
 }
 
 function waitAnswers(
-  { is_open, closing, capping }: Traced,
+  { is_open, skips, closing, capping }: Traced,
   { isUncapped }: { isUncapped: boolean },
 ): Record<DeferReason, Answer> {
   const capped = capping.length > 0 ? answer("waits", capping) : answer("passes");
   return {
     frequency_capped: isUncapped && capping.length === 0 ? NOT_APPLICABLE : capped,
-    quiet_hours: is_open ? answer("passes") : answer("waits", closing),
+    quiet_hours: is_open ? answer("passes") : answer(skips ? "blocks" : "waits", closing),
   };
 }

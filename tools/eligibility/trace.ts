@@ -35,6 +35,8 @@ export interface Traced {
   /** The player's consent or refusal in force on the channel. */
   consent: Evidence | null;
   is_open: boolean;
+  /** The closed hours drop the campaign's message. */
+  skips: boolean;
   closing: Evidence[];
   capping: Evidence[];
   retry_at: string | null;
@@ -63,7 +65,7 @@ export async function traceOf(
   { channel, campaign, isUncapped, at }: TraceOptions,
 ): Promise<Traced | null> {
   const { property } = context;
-  const options = { property, channel, at };
+  const options = { property, channel, at, skips: campaign?.quiet_hours === "skip" };
   const caps = {
     ...options,
     tags: campaign?.tags ?? [],
@@ -95,6 +97,7 @@ export async function traceOf(
       (select ${consent} from (${rowsInForce(property, { players: sql`array[p.id]` })}) c
         where c.channel = ${channel}::text) as consent,
       coalesce(h.is_open, true) as is_open,
+      coalesce(h.skips, false) and ${raw(String(campaign !== null))} as skips,
       (select coalesce(jsonb_agg(${closing}), '[]') from closing) as closing,
       (select coalesce(jsonb_agg(${capping}), '[]') from capped k
         join frequency_rules r on r.property_id = ${own} and r.id = k.rule)

@@ -34,7 +34,9 @@ export default tool({
     from: timestamp(),
     until: timestamp(),
     campaigns: z.array(ComingCampaign),
-    messages: z.array(ComingMessages).describe("Planned messages that wait, by day and campaign"),
+    messages: z
+      .array(ComingMessages)
+      .describe("Planned messages that wait, by day and campaign; those of a throttled campaign at its pace"),
     journeys: z.array(ComingJourney).describe("Active journeys"),
     warnings: z.array(z.string()),
   }),
@@ -50,7 +52,7 @@ export default tool({
       from: new Date(from).toISOString(),
       until: new Date(span.until).toISOString(),
       campaigns,
-      messages: [...messages],
+      messages,
       journeys: journeys.journeys,
       warnings: [
         ...(pause ? [pauseWords(pause)] : []),

@@ -43,17 +43,18 @@ export function anyErased({ property }: Pick<Tenant, "property">): Fragment {
     where q.property_id = ${property.id}::uuid and q.type = 'deletion' and q.status = 'completed')`;
 }
 
-/** Keeps the bar of an erased person for all their player_ids, by hashes. Answers whether there is one. */
+/** Keeps the bar of an erased person for all their player_ids, by hashes. Answers whether one of the statuses is one. */
 export async function keepErasedBar(
   { sql: transaction, property }: Pick<Tenant, "sql" | "property">,
   playerIds: readonly string[],
-  status: string,
+  statuses: readonly string[],
 ): Promise<boolean> {
-  if (!isStatus(KEPT_BY_NUMBER, status)) return false;
+  const bars = statuses.filter((status) => isStatus(KEPT_BY_NUMBER, status));
+  if (bars.length === 0) return false;
   const hashes = playerIds.map((one) => numberHash(property.pepper, one).toString("hex"));
   await transaction`
     insert into suppressions (property_id, channel, address_hash, reason, source)
-    select ${property.id}, 'all', decode(h, 'hex'), ${status === "self_excluded" ? status : "banned"}, 'player_id'
+    select ${property.id}, 'all', decode(h, 'hex'), ${bars.includes("self_excluded") ? "self_excluded" : "banned"}, 'player_id'
     from unnest(${hashes}::text[]) as h
     on conflict (property_id, address_hash, channel, reason) where lifted_at is null do nothing`;
   return true;

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { sql as fragment, identifier, join } from "#db/sql.ts";
+import { refuseMasked } from "#runtime/masking/refuse-masked.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
 import { tool } from "#runtime/operation/operation.ts";
 
@@ -56,9 +57,10 @@ export default tool({
     has_more: z.boolean(),
   }),
   faults: ["invalid"],
-  async handler({ sql, property }, { by, limit, offset }) {
+  async handler({ sql, property, call }, { by, limit, offset }) {
+    refuseMasked(call, "the groups tell which addresses of an import of made-up ones have a player");
     const own = fragment`p.property_id = ${property.id}::uuid`;
-    const doubled = by.map((name) => {
+    const doubled = [...new Set(by)].map((name) => {
       const column = fragment`p.${identifier(name)}`;
       return fragment`
         select ${name}::text as name, array_agg(p.id order by p.id) as ids from players p

@@ -83,12 +83,17 @@ export default tool({
     const name = await playerWords(context, player.id);
     const requestId = await openRequest(context, "deletion", player.id, requestedBy ?? call.actor.id);
     await endFor(context, [person.id], "erased");
-    const further = await furtherRecords(context, player.id);
+    const further = await furtherRecords(context, player.id, { lock: true });
     if (further.some(({ legal_hold }) => legal_hold)) throw new Fault("legal_hold");
     const { blanked, ...erased } = await eraseTraces(context, person, requestId);
-    for (const record of further) await eraseFurther(context, record, erased);
+    const all = { ...person, ownHashes: [...person.ownHashes] };
+    for (const record of further) all.ownHashes.push(...(await eraseFurther(context, record, erased)));
     const numbers = [player, ...further].map(({ player_id }) => player_id);
-    if (await keepErasedBar(context, numbers, player.status)) {
+    // A merged record has handed its bar on, and people may have lifted it since.
+    const statuses = [player, ...further.filter(({ merged_into }) => merged_into === null)].map(
+      (one) => one.status,
+    );
+    if (await keepErasedBar(context, numbers, statuses)) {
       erased.retained.push({
         table: "suppressions",
         basis: "A keyed hash of each player_id keeps the bar on the person",
@@ -98,8 +103,8 @@ export default tool({
     // Locked last, because it keeps others from storing players. A player stored before is found by now. A later writer
     // waits, and finds the address barred.
     await lockPlayerWrites(context);
-    await stopSharersSends(context, person);
-    const shared_with = await sharersOf(context, person);
+    await stopSharersSends(context, all);
+    const shared_with = await sharersOf(context, all);
     await completeRequest(context, requestId, erased);
     context.ask?.({ state: `${player.id} ${name}`, sentences: () => erasureWords(name, erased) });
     emit("player.erased", { id: player.id, request_id: requestId });
@@ -113,12 +118,12 @@ export default tool({
   },
 });
 
-/** Erases another record of the person, and adds the numbers to `erased`. */
+/** Erases another record of the person, adds the numbers to `erased`, and answers the hashes of its addresses. */
 async function eraseFurther(
   context: Context,
   record: KnownPlayer,
   erased: Omit<Erased, "blanked">,
-): Promise<void> {
+): Promise<string[]> {
   const person = await personOf(context, record);
   const pass = randomUUID();
   const more = await eraseTraces(context, person, pass);
@@ -132,6 +137,7 @@ async function eraseFurther(
   const known = new Set(erased.retained.map(({ table }) => table));
   erased.retained.push(...more.retained.filter(({ table }) => !known.has(table)));
   context.enqueue(finishErasure, { playerId: record.id, hashes: person.hashes }, { runAt: LATE_SECONDS });
+  return person.ownHashes;
 }
 
 /** The records of a person share names, and so the texts that have them. */

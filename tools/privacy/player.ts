@@ -21,16 +21,36 @@ export async function findPlayer(
   return player;
 }
 
+/** Another record of a person. `merged_into`: null for a deleted one. */
+export type FurtherRecord = KnownPlayer & { merged_into: string | null };
+
 /**
  * The person's other records: those that were merged into this one, whose ledger rows still name them, and deleted ones
- * that have the same player_id and one of the same addresses. An address alone may be shared, and a number given anew.
+ * that have the same player_id and one of the same addresses, with those that were merged into them. An address alone
+ * may be shared, and a number given anew: another birth date tells of another person.
  */
-export async function furtherRecords({ sql, property }: Context, id: string): Promise<KnownPlayer[]> {
-  return await sql<KnownPlayer[]>`
-    select o.id, o.player_id, o.status, o.legal_hold, o.email, o.phone, o.first_name, o.last_name, o.birth_date
-    from players o join players p on p.property_id = ${property.id} and p.id = ${id}
-    where o.property_id = ${property.id} and (o.merged_into = p.id
-      or o.player_id = p.player_id and o.deleted_at is not null and o.id <> p.id and o.merged_into is null
-        and o.status <> 'erased' and (o.email_hash = p.email_hash or o.phone_hash = p.phone_hash))
-    order by o.id`;
+export async function furtherRecords(
+  { sql, property }: Context,
+  id: string,
+  { lock = false }: { lock?: boolean } = {},
+): Promise<FurtherRecord[]> {
+  return await sql<FurtherRecord[]>`
+    with recursive own as (
+      select id, player_id, email_hash, phone_hash, birth_date from players
+      where property_id = ${property.id} and id = ${id}
+      union
+      select o.id, o.player_id, o.email_hash, o.phone_hash, o.birth_date from own r cross join lateral (
+        select m.id, m.player_id, m.email_hash, m.phone_hash, m.birth_date from players m
+        where m.property_id = ${property.id} and m.merged_into = r.id
+        union all
+        select d.id, d.player_id, d.email_hash, d.phone_hash, d.birth_date from players d
+        where d.property_id = ${property.id} and d.player_id = r.player_id and d.deleted_at is not null
+          and d.merged_into is null and d.status <> 'erased'
+          and (d.email_hash = r.email_hash or d.phone_hash = r.phone_hash)
+          and (d.birth_date = r.birth_date) is not false) o
+    )
+    select id, player_id, status, legal_hold, email, phone, first_name, last_name, birth_date, merged_into
+    from players
+    where property_id = ${property.id} and id <> ${id} and id = any(array(select id from own))
+    order by id ${lock ? sql`for update` : sql``}`;
 }

@@ -33,20 +33,29 @@ export async function publicPushKey(context: Keyring): Promise<string> {
   return stored!.public_key;
 }
 
-/** The key of a new subscription, by default the current one. Throws `invalid` for a key that is not the property's. */
-export async function keyOfSubscription(context: Keyring, given: string | undefined): Promise<string> {
-  if (given === undefined) return publicPushKey(context);
+/**
+ * The key of a subscription: the given one, that of the known browser with this address, or the current one. Throws
+ * `invalid` for a key that is not the property's.
+ */
+export async function keyOfSubscription(
+  context: Keyring,
+  { given, endpoint }: { given: string | undefined; endpoint: string },
+): Promise<string> {
   const { sql, property } = context;
-  const known = await sql`
-    select from push_keys where property_id = ${property.id} and public_key = ${given} for key share`;
-  if (known.length === 0)
-    throw invalid("public_key", "is no key of this property; show_push answers the current one");
+  if (given === undefined) {
+    const [known] = await sql<{ public_key: string }[]>`
+      select public_key from push_subscriptions where property_id = ${property.id} and endpoint = ${endpoint}`;
+    return known?.public_key ?? publicPushKey(context);
+  }
+  const [own] = await sql`
+    select from push_keys where property_id = ${property.id} and public_key = ${given}`;
+  if (!own) throw invalid("public_key", "is no key of this property; show_push answers the current one");
   return given;
 }
 
 /**
- * Makes a new key, by which browsers subscribe from now on, and forgets retired keys that no browser needs. Answers the
- * new key, and the browsers that still have an older one.
+ * Makes a new key, by which browsers subscribe from now on, and forgets long retired keys that no browser needs: pages
+ * that are open yet show the last one. Answers the new key, and the browsers that still have an older one.
  */
 export async function rotateKeys(context: Keyring): Promise<{ publicKey: string; older: number }> {
   const { sql, property } = context;
@@ -59,7 +68,7 @@ export async function rotateKeys(context: Keyring): Promise<{ publicKey: string;
     insert into push_keys (property_id, public_key, private_key)
     values (${property.id}, ${publicKey}, ${sealed})`;
   await sql`
-    delete from push_keys k where k.property_id = ${property.id} and k.retired_at is not null and not exists (
+    delete from push_keys k where k.property_id = ${property.id} and k.retired_at < now() - interval '1 day' and not exists (
       select from push_subscriptions b where b.property_id = ${property.id} and b.public_key = k.public_key)`;
   const [row] = await sql<[{ older: number }]>`
     select count(*)::int as older from push_subscriptions

@@ -65,6 +65,6 @@ async function beforeWrite(context: Context, { verb, input }: Change<typeof colu
       `Web push to ${await playerWords(context, input.player_id)} goes to a browser behind ${JSON.stringify(host)} too from now on.`,
     ],
   });
-  const public_key = await keyOfSubscription(context, input.public_key);
+  const public_key = await keyOfSubscription(context, { given: input.public_key, endpoint });
   return { ...input, endpoint, public_key };
 }

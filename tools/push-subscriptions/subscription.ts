@@ -30,7 +30,7 @@ export const PushKey = z
   .max(200)
   .optional()
   .describe(
-    "The property's key that the browser subscribed with: its applicationServerKey. Default: the current one",
+    "The property's key that the browser subscribed with: its applicationServerKey. Default: a known browser keeps its key; a new one has the current key",
   );
 export type Subscription = { [K in keyof typeof Subscription]: z.output<(typeof Subscription)[K]> };
 

@@ -55,7 +55,7 @@ export default tool({
       if (!before.consented) return before;
       await refuseOthers(context, playerId, endpoint);
     }
-    const publicKey = await keyOfSubscription(context, given);
+    const publicKey = await keyOfSubscription(context, { given, endpoint });
     const id = await storeSubscription(context, playerId, { ...subscription, endpoint, publicKey });
     if (!before.consented) {
       const consent = consentTextOf("push", language, shownName(await themeOf(context), context.property));

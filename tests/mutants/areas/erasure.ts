@@ -16,11 +16,14 @@ export const erasure: Area = {
       ['if (player.status === "erased") return await formerResult(context, player.id);', ""],
       ['if (player.legal_hold) throw new Fault("legal_hold");', ""],
       ['await stopSends(context, [player.id], CHANNELS, "erased", { withinMs: SETTLED_WITHIN_MS });', ""],
-      ["await stopSharersSends(context, person);", ""],
+      ["await stopSharersSends(context, all);", ""],
       ['await endFor(context, [person.id], "erased");', ""],
-      ["for (const record of further) await eraseFurther(context, record, erased);", ""],
+      [
+        "for (const record of further) all.ownHashes.push(...(await eraseFurther(context, record, erased)));",
+        "",
+      ],
       ["await lockPlayerWrites(context);", ""],
-      ["const shared_with = await sharersOf(context, person);", "const shared_with: string[] = [];"],
+      ["const shared_with = await sharersOf(context, all);", "const shared_with: string[] = [];"],
       ['emit("player.erased", { id: player.id, request_id: requestId });', ""],
       [
         "enqueue(finishErasure, { playerId: player.id, hashes: person.hashes }, { runAt: LATE_SECONDS });\n    audit",

@@ -38,6 +38,20 @@ test("a scheduled campaign is named with its audience; a draft and one behind th
   expect((await forecast(31)).campaigns.map((one: { name: string }) => one.name)).toEqual(["Soon", "Late"]);
 });
 
+test("a campaign in the players' own time starts where the day begins first", async () => {
+  const { scenario } = clock;
+  await scenario.player({ email: "ana@example.com", country: "JP", timezone: "Asia/Tokyo" });
+  const id = await scenario.campaign({ send_in_player_timezone: true });
+  await scenario.call("schedule_campaign", { campaign_id: id, segment_id: null, scheduled_at: inDays(3) });
+  const [row] = await scenario.query(
+    (sql) => sql<{ fires_at: string; scheduled_at: string }[]>`
+      select fires_at, scheduled_at from campaigns where property_id = ${scenario.id} and id = ${id}`,
+  );
+  expect(Date.parse(row!.fires_at)).toBeLessThan(Date.parse(row!.scheduled_at));
+  const { campaigns } = await forecast();
+  expect(Date.parse(campaigns[0]!.at!)).toBe(Date.parse(row!.fires_at));
+});
+
 test("planned messages that wait are counted by day, and a pause of all sending is a warning", async () => {
   const { scenario } = clock;
   const campaign = await scenario.planned(3);
@@ -49,6 +63,25 @@ test("planned messages that wait are counted by day, and a pause of all sending 
   const { campaigns, warnings } = await forecast();
   expect(campaigns).toMatchObject([{ id: campaign, status: "paused", at: null, audience: 3 }]);
   expect(warnings).toEqual([expect.stringContaining("storm")]);
+});
+
+test("a throttled campaign's messages stand on the days on which its pace lets them go", async () => {
+  const { scenario } = clock;
+  const campaign = await scenario.planned(3, { throttle_per_minute: 1 });
+  const midnight = Math.ceil(Date.now() / DAY) * DAY;
+  const left = Math.ceil((midnight - Date.now()) / 60_000);
+  await scenario.query(
+    (sql) => sql`
+      insert into campaign_sends (property_id, id, campaign_id, player_id, channel, status, dedupe_key)
+      select s.property_id, uuid_v7(), s.campaign_id, s.player_id, s.channel, s.status, convert_to('more ' || n, 'UTF8')
+      from (select * from campaign_sends where property_id = ${scenario.id} and campaign_id = ${campaign} limit 1) s
+        cross join generate_series(1, ${left + 1_500}::int) n`,
+  );
+  const { messages } = await forecast(5);
+  const [today, tomorrow, later] = messages.map((one: { messages: number }) => one.messages);
+  expect(Math.abs(today! - left)).toBeLessThanOrEqual(2);
+  expect(tomorrow).toBe(1_440);
+  expect(today! + tomorrow! + later!).toBe(left + 1_503);
 });
 
 test("an active journey shows when players enter, how many fit, and who moves on", async () => {

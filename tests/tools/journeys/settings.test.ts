@@ -74,11 +74,20 @@ test("quiet_hours skip drops a message that comes at closed hours, and defer let
     await clock.pass(1, journey);
     await clock.deliver();
     const [send] = await scenario.call("list_campaign_sends", { filters: { "journey_id.eq": journey } });
-    return { status: send!.status, reasons: send!.skip_reasons };
+    const about = { playerId: player, channel: "email", campaignId: send!.campaign_id };
+    const told = await scenario.call("explain_eligibility", { propertyId: scenario.id, ...about });
+    const { result } = told.rules.find(({ rule }: { rule: string }) => rule === "quiet_hours");
+    expect(told.reasons.includes("quiet_hours")).toBe(result === "blocks");
+    return { status: send!.status, reasons: send!.skip_reasons, told: result };
   };
-  expect(await outcome({ name: "Waits" })).toEqual({ status: "deferred", reasons: ["quiet_hours"] });
+  expect(await outcome({ name: "Waits" })).toEqual({
+    status: "deferred",
+    reasons: ["quiet_hours"],
+    told: "waits",
+  });
   expect(await outcome({ name: "Drops", quiet_hours: "skip" })).toEqual({
     status: "skipped",
     reasons: ["quiet_hours"],
+    told: "blocks",
   });
 });

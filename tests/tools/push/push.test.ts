@@ -127,17 +127,52 @@ test("after a rotation a browser gets messages by its old key until it renews, a
   expect(await post(old.id, renewed, false)).toMatchObject({ status: 200 });
 });
 
-test("a second rotation forgets a retired key that no browser needs", async () => {
+const keysOf = async () =>
+  (
+    await scenario.query(
+      (sql) =>
+        sql<{ public_key: string }[]>`select public_key from push_keys where property_id = ${scenario.id}`,
+    )
+  ).map(({ public_key }) => public_key);
+const rotate = async () =>
+  (await scenario.call("rotate_push_keys", { propertyId: scenario.id })) as {
+    public_key: string;
+    older: number;
+  };
+
+test("an app that reports a known browser again, and names no key, leaves it its key", async () => {
+  const old = await subscribed();
+  const [oldKey] = await keysOf();
+  await rotate();
+  expect(await post(old.id, old.browser, false)).toMatchObject({ status: 200 });
+  await send();
+  expect(old.browser.pushed.map(({ key }) => key)).toEqual([oldKey]);
+});
+
+test("a browser whose page was opened before a rotation subscribes with the key that it was shown", async () => {
+  const id = await newPlayer();
+  const { public_key: shownKey } = await scenario.call("show_push", { playerId: id });
+  await rotate();
+  const browser = push.browser();
+  const late = { subscription: { ...browser.subscription, publicKey: shownKey } };
+  expect(await post(id, late)).toEqual({ status: 200, body: { ok: true } });
+  await send();
+  expect(browser.pushed.map(({ key }) => key)).toEqual([shownKey]);
+});
+
+test("a rotation forgets a key that was retired more than a day ago, and that no browser needs", async () => {
   const { id } = await subscribed();
-  const rotate = () => scenario.call("rotate_push_keys", { propertyId: scenario.id });
+  const [first] = await keysOf();
   const [{ public_key: second }, { older }] = [await rotate(), await rotate()];
   expect(older).toBe(1);
-  const keys = await scenario.query(
-    (sql) =>
-      sql<{ public_key: string }[]>`select public_key from push_keys where property_id = ${scenario.id}`,
+  expect(await keysOf()).toContain(second);
+  await scenario.query(
+    (sql) => sql`
+      update push_keys set retired_at = retired_at - interval '25 hours' where property_id = ${scenario.id}`,
   );
-  expect(keys).toHaveLength(2);
-  expect(keys.map(({ public_key }) => public_key)).not.toContain(second);
+  await rotate();
+  expect(await keysOf()).toContain(first);
+  expect(await keysOf()).not.toContain(second);
   expect((await browsers(id))[0]!.disabled_at).toBeNull();
 });
 

@@ -64,17 +64,18 @@ export async function comingCampaigns(context: Tenant, { until, countUntil }: Sp
     select ${storedNames(columns)} from campaigns
     where property_id = ${property.id} and deleted_at is null and journey_id is null
       and (status in (${literals(BEGUN_CAMPAIGNS)})
-        or status = 'scheduled' and least(fires_at, scheduled_at) < ${cast(new Date(until).toISOString(), "timestamptz")})
-    order by coalesce(scheduled_at, started_at) nulls first, id limit ${MOST_CAMPAIGNS + 1}`;
+        or status = 'scheduled' and coalesce(fires_at, scheduled_at) < ${cast(new Date(until).toISOString(), "timestamptz")})
+    order by coalesce(fires_at, scheduled_at, started_at) nulls first, id limit ${MOST_CAMPAIGNS + 1}`;
   const coming: z.output<typeof ComingCampaign>[] = [];
   for (const campaign of campaigns.slice(0, MOST_CAMPAIGNS)) {
-    const { id, name, channel, status, scheduled_at, audience_count } = campaign;
+    const { id, name, channel, status, audience_count } = campaign;
     const left = countUntil - performance.now();
     const isComing = status === "scheduled";
     const counted = isComing && left > 0 ? await countAudience(context, campaign, left) : null;
     const audience = isComing ? (counted?.isWhole ? counted.audience : null) : audience_count;
     const allowed = counted?.isWhole ? counted.allowed : null;
-    coming.push({ id, name, channel, status, at: isComing ? scheduled_at : null, audience, allowed });
+    const at = isComing ? (campaign.fires_at ?? campaign.scheduled_at) : null;
+    coming.push({ id, name, channel, status, at, audience, allowed });
   }
   return { campaigns: coming, isCut: campaigns.length > MOST_CAMPAIGNS };
 }
@@ -84,7 +85,7 @@ export async function comingMessages({ sql: transaction, property }: Tenant, { u
   const waits = sql`s.property_id = ${property.id} and s.status in (${literals(WAITING_SENDS)})
     and coalesce(s.scheduled_for, now()) < ${cast(new Date(until).toISOString(), "timestamptz")}`;
   // Two parts, because only the sends of journeys have an index of the open ones.
-  return transaction<z.output<typeof ComingMessages>[]>`
+  const rows = await transaction<Waiting[]>`
     with waiting as (
       select s.campaign_id, s.scheduled_for
       from campaigns b join campaign_sends s on s.property_id = ${property.id} and s.campaign_id = b.id
@@ -96,9 +97,53 @@ export async function comingMessages({ sql: transaction, property }: Tenant, { u
         count(*)::int as messages
       from waiting group by 1, 2
     )
-    select d.day, c.id as campaign_id, c.name, c.channel, c.status, c.journey_id, d.messages
+    select d.day, c.id as campaign_id, c.name, c.channel, c.status, c.journey_id, d.messages, c.throttle_per_minute,
+      t.today::date::text as today, ceil(extract(epoch from t.today::date + 1 - t.today) / 60)::int as minutes_left,
+      (${cast(new Date(until).toISOString(), "timestamptz")} at time zone ${property.timezone})::date::text as last_day
     from days d join campaigns c on c.property_id = ${property.id} and c.id = d.campaign_id
+      cross join (select now() at time zone ${property.timezone} as today) t
     order by d.day, c.name, c.id`;
+  return rows.some((row) => row.throttle_per_minute !== null) ? paced(rows) : rows.map(messagesOf);
+}
+
+type Messages = z.output<typeof ComingMessages>;
+interface Waiting extends Messages {
+  throttle_per_minute: number | null;
+  today: string;
+  minutes_left: number;
+  last_day: string;
+}
+
+function messagesOf({ day, campaign_id, name, channel, status, journey_id, messages }: Waiting): Messages {
+  return { day, campaign_id, name, channel, status, journey_id, messages };
+}
+
+/** With the messages of throttled campaigns on the days on which their pace lets them go. */
+function paced(rows: readonly Waiting[]): Messages[] {
+  const campaigns = [...Map.groupBy(rows, (row) => row.campaign_id).values()];
+  const moved = campaigns.flatMap((days) => {
+    const [first] = days;
+    if (!first || first.throttle_per_minute === null) return days.map(messagesOf);
+    const planned = new Map(days.map(({ day, messages }) => [day, messages]));
+    const shifted: Messages[] = [];
+    let late = 0;
+    for (let { today: day } = first; day <= first.last_day; day = dayAfter(day)) {
+      const waiting = late + (planned.get(day) ?? 0);
+      const minutes = day === first.today ? first.minutes_left : DAY_MINUTES;
+      const messages = Math.min(waiting, first.throttle_per_minute * minutes);
+      late = waiting - messages;
+      if (messages > 0) shifted.push({ ...messagesOf(first), day, messages });
+    }
+    return shifted;
+  });
+  const place = ({ day, name, campaign_id }: Messages) => `${day} ${name} ${campaign_id}`;
+  return moved.sort((one, other) => (place(one) < place(other) ? -1 : 1));
+}
+
+const DAY_MINUTES = 1_440;
+
+function dayAfter(day: string): string {
+  return new Date(Date.parse(day) + DAY_MINUTES * 60_000).toISOString().slice(0, 10);
 }
 
 interface Live {
