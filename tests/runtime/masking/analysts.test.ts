@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CATALOG } from "#tools/catalog.ts";
+import { RecipeSettings } from "#tools/journeys/recipes/recipes.ts";
+import { createTemplates } from "#transports/start/demo/templates.ts";
 import { onceOverMcp } from "../../support/operation-calls.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type FormBrowser, signedIn } from "../../transports/console/form-browser.ts";
@@ -205,6 +207,7 @@ describe("a masked key", () => {
   beforeAll(async () => {
     const { api_key } = await service.call("create_api_key", {
       ...{ property_id: service.tenant.id, name: "masked", pii_masked: true, agent_confirmation: "off" },
+      rate_limit: 1000,
     });
     asked = (name, input) =>
       onceOverMcp(service, CATALOG.operations.get(name)!, { ...input }, { "X-Api-Key": api_key });
@@ -339,6 +342,24 @@ describe("a masked key", () => {
     expect(data, JSON.stringify(data)).toMatchObject({ name: "Of mine" });
     const moved = { id: data.id, from_address: "a@mine.example" };
     expect((await asked("update_message_provider", moved)).data).toMatchObject(refusal);
+  });
+
+  test("makes the designs to begin with, a journey of each recipe, and new players", async () => {
+    const done = async (name: string, input: object) => {
+      const { data, isError } = await asked(name, input);
+      expect(isError, JSON.stringify(data)).toBe(false);
+      return data;
+    };
+    await createTemplates(done);
+    for (const option of RecipeSettings.options) {
+      const recipe = option.shape.recipe.value;
+      const given = "segment_id" in option.shape ? { recipe, segment_id: segment } : { recipe };
+      const { journey } = await done("create_journey_from_recipe", { settings: given });
+      const { id, draft_definition } = journey as { id: string; draft_definition: object };
+      await done("update_journey", { id, draft_definition });
+    }
+    const rows = [{ player_id: "NEW-1", email: "new@example.org", last_name: "New" }];
+    await done("create_import_job", { rows, on_conflict: "skip" });
   });
 
   test("is told which fields it may write", async () => {
