@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Who did what an audit row records. */
+/** The caller whose action an audit row records. */
 export const Actor = z.object({
   type: z.enum(["player", "user", "api_key", "system"]),
   id: z.uuid().nullable(),

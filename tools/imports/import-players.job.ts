@@ -157,7 +157,7 @@ function emptyBatch(after: number, customs: CustomFields): RowBatch {
   return { after, records: 0, rows: [], refusals: [], customs, analyze: false, ...none };
 }
 
-/** What an import knows of its file so far. */
+/** The facts about its file that an import knows so far. */
 interface Known {
   layout: Layout | null;
   decimal: ReturnType<typeof decimalOf>;

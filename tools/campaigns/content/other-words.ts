@@ -23,7 +23,7 @@ export interface Source {
   [part: string]: unknown;
 }
 
-/** What a person is shown of a message. */
+/** The part of a message that a person is shown. */
 export interface Shown {
   words: readonly string[];
   /** The values that tags have printed in it; null where it is shown as it is written. */
