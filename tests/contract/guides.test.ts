@@ -187,6 +187,8 @@ test("the guides name every provider, reason of the gate, operator, field of rul
 
 /** Names of settings, fields and events that begin as an operation does. */
 const NO_OPERATIONS = [
+  "end_call",
+  "journey_id",
   "journey_messages",
   "consent_levels",
   "add_to_segment",
