@@ -155,6 +155,26 @@ test("the gate stands in a statement between values of its own", async () => {
   expect(row).toEqual({ before: "before", reasons: ["no_consent"] });
 });
 
+// Planning takes five times as long as the check itself. A cluster plans on each node.
+test.skipIf(isCluster)("a connection that has checked single people keeps the check's plan", async () => {
+  const { property } = fixture;
+  const [kept] = await fixture.sql(async (sql) => {
+    await sql`
+      insert into players (property_id, player_id, email_hash, phone_hash)
+      select ${property.id}, n, sha256(n::text::bytea), sha256(n::text::bytea) from generate_series(1, 5000) n returning 1`;
+    await sql`select analyze_players()`;
+    for (let check = 0; check < 8; check++) {
+      const hash = addressHash(property.pepper, `check${check}@example.com`).toString("hex");
+      await verdictsOn({ sql, property }, "email", [{ address: null, hash, player: null }]);
+    }
+    return sql<{ custom: number; generic: number }[]>`
+      select custom_plans::int as custom, generic_plans::int as generic from pg_prepared_statements
+      where statement like ${"%strictest%"}`;
+  });
+  // PostgreSQL plans the first five for their values.
+  expect(kept).toEqual({ custom: 5, generic: 3 });
+});
+
 test("another property's lists do not matter", async () => {
   const player = await newPlayer(fixture);
   await fixture.run("consent_record", { playerId: player.id, channel: "sms", consentGiven: true });
