@@ -75,7 +75,8 @@ test("a throttled campaign's messages stand on the days on which its pace lets t
       insert into campaign_sends (property_id, id, campaign_id, player_id, channel, status, dedupe_key)
       select s.property_id, uuid_v7(), s.campaign_id, s.player_id, s.channel, s.status, convert_to('more ' || n, 'UTF8')
       from (select * from campaign_sends where property_id = ${scenario.id} and campaign_id = ${campaign} limit 1) s
-        cross join generate_series(1, ${left + 1_500}::int) n`,
+        cross join generate_series(1, ${left + 1_500}::int) n
+      returning 1`,
   );
   const { messages } = await forecast(5);
   const [today, tomorrow, later] = messages.map((one: { messages: number }) => one.messages);

@@ -262,7 +262,7 @@ test("a stop that is reported again before it is in force is answered once it is
   const admin = postgres(service.database.url, { max: 2, onnotice: () => {} });
   const freePlayer = await openTransaction(
     admin,
-    (sql) => sql`select from players where id = ${playerId} for update`,
+    (sql) => sql`select from players where property_id = ${scenario.id} and id = ${playerId} for update`,
   );
   const freeList = await openTransaction(admin, (sql) => sql`lock table suppressions in exclusive mode`);
   const lines: Line[] = [
