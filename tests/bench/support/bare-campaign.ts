@@ -9,6 +9,7 @@ import { openDirectory } from "#runtime/identity/directory.ts";
 import { jobContexts } from "#runtime/jobs/job-context.ts";
 import { createLog } from "#runtime/log.ts";
 import type { Job, JobContext, JobRuntime } from "#runtime/operation/job.ts";
+import { campaignPrints } from "#tools/campaigns/approval/prints.ts";
 import { findCampaign } from "#tools/campaigns/campaign/campaign.ts";
 import type { Recipient } from "#tools/campaigns/content/content.ts";
 import { renderMessages } from "#tools/campaigns/content/render-messages.ts";
@@ -95,6 +96,12 @@ export async function openCampaigns(players: number) {
       // As planning does.
       await owner`select analyze_sends()`;
       await owner`update campaigns set status = 'sending', planned_at = now() where id = ${campaignId}`;
+      // As send_campaign does.
+      const own = (await directory.property(id))!;
+      const prints = await db.asProperty(id, async (sql) =>
+        campaignPrints({ sql, property: own }, await findCampaign({ sql, property: own }, campaignId)),
+      );
+      await owner`update campaigns set approved_state = ${owner.json(prints as never)} where id = ${campaignId}`;
       const bare = () =>
         context(around, id, () => null as never).then((made) => bareBatches(made, campaignId));
       const shifts = async (sender: Parameters<typeof context>[2]) => {
