@@ -43,8 +43,9 @@ export async function openTwoProperties(settings: Partial<Omit<Property, "pepper
       const as: Partial<Call> = { actor, transport: "rest", requestId: "test", ...options.call };
       return service.call(name, { ...(field && { [field]: at.id }), ...input }, undefined, as);
     },
-    /** SQL as the tenant. */
-    sql: <T>(work: (sql: Sql) => Promise<T>, at: Property = property!) => db.asProperty(at.id, work),
+    /** SQL as the tenant. On a busy machine a large case takes longer than a request may. */
+    sql: <T>(work: (sql: Sql) => Promise<T>, at: Property = property!) =>
+      db.asProperty(at.id, work, { deadline: 30_000 }),
     close: () => service.stop(),
   };
 }
