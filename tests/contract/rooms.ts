@@ -37,7 +37,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "tools/inbox": ["inbox.ts", "parts.ts", "store-messages.ts"],
   "tools/jobs": ["async-job.ts", "positions.ts", "versions.ts"],
   "tools/journeys/enrollment": ["journey-enrollments.table.ts"],
-  "tools/journeys/forecast": ["coming.ts"],
+  "tools/journeys/forecast": ["coming.ts", "messages.ts"],
   "tools/journeys/recipes": ["recipes.ts"],
   "tools/journeys/report": ["explain.ts", "figures.ts", "recount.ts"],
   "tools/journeys/simulation": ["answer.ts", "assumptions.ts", "simulate.ts"],
