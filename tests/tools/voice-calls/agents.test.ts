@@ -54,6 +54,7 @@ afterAll(async () => {
 beforeEach(async () => {
   asked = [];
   ends = [];
+  endAnswer = (kind) => HttpResponse.json(VENDORS[kind].ended);
   scenario = await callScenario(service);
 });
 
@@ -352,6 +353,23 @@ async function look(): Promise<void> {
   await service.idle();
 }
 
+/** Puts the end of a refused request's rest so far from now. Answers whether it was behind `at`. */
+async function restUntil(
+  away: string,
+  at = "-infinity",
+): Promise<{ stop_refusals: number; rests: boolean } | undefined> {
+  const [rest] = await scenario.query(
+    (sql) => sql<{ stop_refusals: number; rests: boolean }[]>`
+      with resting as materialized (
+        select id, stop_again_at > ${at}::timestamptz as rests, now() + ${away}::interval as until from voice_calls
+        where property_id = ${scenario.id}
+      )
+      update voice_calls c set stop_again_at = r.until from resting r
+      where c.property_id = ${scenario.id} and c.id = r.id returning c.stop_refusals, r.rests`,
+  );
+  return rest;
+}
+
 test.each(KINDS)("a person who is barred in mid-call hears no more of %s's agent", async (kind) => {
   const { playerId, tell } = await placed(kind);
   record = () => HttpResponse.json(VENDORS[kind].running);
@@ -362,6 +380,18 @@ test.each(KINDS)("a person who is barred in mid-call hears no more of %s's agent
   endAnswer = () => HttpResponse.json({ status: "error" }, { status: 500 });
   await look();
   expect(await row()).toMatchObject({ status: "queued", stopped_at: null });
+  // It gets it again after a rest that grows, and no sooner.
+  expect(await restUntil("1 hour")).toEqual({ stop_refusals: 1, rests: true });
+  const refused = ends.length;
+  await look();
+  expect(ends).toHaveLength(refused);
+  const [{ at }] = await scenario.query(
+    (sql) => sql<[{ at: string }]>`select now() + interval '8 seconds' as at`,
+  );
+  await restUntil("-1 hour");
+  await look();
+  expect(ends.length).toBeGreaterThan(refused);
+  expect(await restUntil("-1 hour", at)).toEqual({ stop_refusals: 2, rests: true });
   endAnswer = (which) => HttpResponse.json(VENDORS[which].ended);
   await look();
   expect((await row()).stopped_at).not.toBeNull();
