@@ -623,6 +623,35 @@ test("a vendor that cannot be asked for a day leaves the call unknown, with an e
   expect(events).toHaveLength(1);
 });
 
+test.each(KINDS)(
+  "an erasure ends a live call by %s's agent, and its vendor's id goes with its end",
+  async (kind) => {
+    const { playerId, tell } = await placed(kind);
+    record = () => HttpResponse.json(VENDORS[kind].running);
+    await scenario.call("data_deletion", { propertyId: scenario.id, playerId, reason: "asked" });
+    await look();
+    expect(ends).toContain(VENDORS[kind].endsBy);
+    expect(await row()).toMatchObject({
+      status: "queued",
+      player_id: null,
+      provider_call_id: "vendor-call",
+      stopped_at: expect.any(String),
+    });
+    expect(await tell([["us", OPENING]], "spoke")).toBe(200);
+    expect(await row()).toMatchObject({ status: "ended", provider_call_id: null });
+  },
+);
+
+test("the vendor's id of an erased person's call goes too where the vendor tells no end of it", async () => {
+  const { playerId } = await placed("retell");
+  endAnswer = () => HttpResponse.json({}, { status: 500 });
+  await scenario.call("data_deletion", { propertyId: scenario.id, playerId, reason: "asked" });
+  expect(await row()).toMatchObject({ provider_call_id: "vendor-call" });
+  record = () => HttpResponse.json({ message: "not found" }, { status: 404 });
+  await later(1);
+  expect(await row()).toMatchObject({ status: "unknown", provider_call_id: null });
+});
+
 test.each(KINDS)("the words that %s reports after an erasure are not kept", async (kind) => {
   const { playerId, tell } = await placed(kind);
   const about = { propertyId: scenario.id, playerId, reason: "asked" };
