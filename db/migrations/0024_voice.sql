@@ -48,6 +48,9 @@ create table voice_calls (
   disclosed_at timestamptz,
   -- When its vendor took our request to end it, because the person was barred in mid-call.
   stopped_at timestamptz,
+  -- The requests to end it that its vendor did not take, and the time of the next one.
+  stop_refusals int not null default 0,
+  stop_again_at timestamptz,
   ended_at timestamptz,
   seconds int check (seconds >= 0),
   cost double precision check (cost >= 0),

@@ -19,6 +19,13 @@ const retryAt = timestamp()
   .nullable()
   .describe("The first time at which the message may go; null when none is known");
 
+const dropped = z
+  .literal(true)
+  .optional()
+  .describe(
+    "A rule of quiet hours has the action skip: a message that comes now is dropped, and does not wait",
+  );
+
 const ONLY = ["blocked", "counts"] as const;
 
 const Result = z.object({
@@ -27,8 +34,11 @@ const Result = z.object({
   player_id: z.uuid().nullable().describe("The player's id; null when no player has the address"),
   allowed: z.boolean(),
   reasons,
-  defer_reasons: deferReasons.optional().describe("The reasons to wait; only when the message would wait"),
+  defer_reasons: deferReasons
+    .optional()
+    .describe("The reasons to wait; only when the message would wait, or be dropped"),
   retry_at: retryAt.optional(),
+  dropped,
   checked_at: timestamp(),
   position: z.int().optional().describe("Its place in the input, from 0; where `only` leaves others out"),
 });
@@ -37,7 +47,7 @@ export default tool({
   name: "compliance_check",
   title: "Check whether players may be contacted",
   description:
-    "Checks for each phone, email or player whether a message on the channel may go now, with every reason against it. defer holds the rules that only postpone it: quiet hours and frequency rules; they leave allowed unchanged. The same gate checks every send. Several players may share an address. A player who is banned, self-excluded, deceased or on vip_hold, or has refused the channel, bars it for all of them, and so does an undeliverable email. A player's age or do-not-call entry bars a shared email for that player alone.",
+    "Checks for each phone, email or player whether a message on the channel may go now, with every reason against it. defer holds the rules that only postpone it, quiet hours and frequency rules; they leave allowed unchanged. With dropped a rule of quiet hours drops it instead. The same gate checks every send. Several players may share an address. A player who is banned, self-excluded, deceased or on vip_hold, or has refused the channel, bars it for all of them, and so does an undeliverable email. A player's age or do-not-call entry bars a shared email for that player alone.",
   scope: "read",
   effect: "read",
   core: true,
@@ -73,16 +83,19 @@ export default tool({
     allowed: z.boolean().describe("True when every result is allowed"),
     reasons: reasons.describe("Of all results together"),
     defer: z
-      .object({ reasons: deferReasons, retry_at: retryAt })
+      .object({ reasons: deferReasons, retry_at: retryAt, dropped })
       .optional()
-      .describe("Only when a result would wait: the reasons, and the time when all of them may go"),
+      .describe(
+        "Only when a result would wait or be dropped: the reasons, and the time when all of them may go",
+      ),
     counts: z
       .object({
         checked: z.int(),
         allowed: z.int(),
         waiting: z.int().describe("Those of the allowed that would wait"),
+        dropped: z.int().describe("Those of the allowed that a rule of quiet hours would drop"),
         blocked: z.record(z.string(), z.int()).describe("By reason; one with two reasons counts in both"),
-        deferred: z.record(z.string(), z.int()).describe("By reason to wait"),
+        deferred: z.record(z.string(), z.int()).describe("By reason to wait, or to be dropped"),
       })
       .describe("Of all that were checked"),
     results: z.array(Result).describe("In the order of the input: phones, emails, players"),
@@ -100,10 +113,11 @@ export default tool({
       });
     }
     const verdicts = await verdictsOn(context, channel, subjects, { at });
-    const results = verdicts.map(({ defer_reasons, retry_at, ...verdict }, index) => ({
+    const results = verdicts.map(({ defer_reasons, retry_at, dropped: drops, ...verdict }, index) => ({
       ...subjects[index]!.shown,
       ...verdict,
       ...(defer_reasons.length > 0 && { defer_reasons, retry_at }),
+      ...(drops && { dropped: true as const }),
       ...(only && { position: index }),
     }));
     const union = unionOf(results.map((result) => result.reasons));
@@ -125,11 +139,13 @@ function isKept({ allowed, defer_reasons }: z.input<typeof Result>, only?: (type
 
 function countsOf(verdicts: readonly Verdict[]) {
   const allowed = verdicts.filter((verdict) => verdict.allowed);
-  const waiting = allowed.filter(({ defer_reasons }) => defer_reasons.length > 0).length;
+  const drops = allowed.filter((verdict) => verdict.dropped).length;
+  const delayed = allowed.filter(({ defer_reasons }) => defer_reasons.length > 0).length;
   return {
     checked: verdicts.length,
     allowed: allowed.length,
-    waiting,
+    waiting: delayed - drops,
+    dropped: drops,
     blocked: tally(verdicts.flatMap((verdict) => verdict.reasons)),
     deferred: tally(verdicts.flatMap((verdict) => verdict.defer_reasons)),
   };
@@ -151,6 +167,7 @@ function deferOf(waiting: Verdict[]) {
   return {
     reasons: unionOf(waiting.map((verdict) => verdict.defer_reasons)),
     retry_at: times.includes(null) ? null : times.at(-1)!,
+    ...(waiting.some((verdict) => verdict.dropped) && { dropped: true as const }),
   };
 }
 

@@ -5,6 +5,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { changeWords } from "#runtime/operation/record-words.ts";
 import { type Change, type NextOf, table, type Values } from "#runtime/operation/table.ts";
 import { checkPlace, placeColumns } from "#tools/people/place-columns.ts";
+import { waitingWords } from "#tools/uses/waiting-campaigns.ts";
 import { CAP_MODES, CAPPED_CHANNELS, type CappedChannel, WINDOW_UNITS } from "./frequency.ts";
 
 const MOST_ACTIVE = 10;
@@ -52,21 +53,36 @@ export default table({
 
 async function beforeWrite(context: Context, change: Change<typeof columns>): Promise<Values> {
   const { verb, input, current } = change;
-  if (verb === "delete") return {};
+  if (verb === "delete") {
+    if (current.is_active) askAbout(context, null, current);
+    return {};
+  }
   const next = afterChange(columns, change);
   checkPlace(next);
   if (next.window_count * HOURS[next.window_unit] > MOST_HOURS) {
     throw invalid("window_count", "makes the window longer than 30 days");
   }
   if (current && isLooser(current, next)) {
-    const changes = changeWords(current, input);
-    context.ask?.({ sentences: () => [`This loosens a frequency rule: ${changes}.`] });
+    askAbout(context, `This loosens a frequency rule: ${changeWords(current, input)}.`, current);
   }
   if (next.is_active && !current?.is_active) await checkRoom(context);
   return input;
 }
 
 type Rule = NextOf<typeof columns>;
+
+/** `change`: null for a deletion, which has a question of its own. */
+function askAbout(context: Context, change: string | null, { channel }: Pick<Rule, "channel">): void {
+  const words = change === null ? [] : [change];
+  context.ask?.({
+    // The counts of messages that wait change by themselves.
+    state: words.join(),
+    sentences: async () => [
+      ...words,
+      ...(await waitingWords(context, "frequency_capped", CAPPED_CHANNELS[channel])),
+    ],
+  });
+}
 
 /** Whether a change may let more messages through than before: any but a plain tightening may. */
 function isLooser(before: Rule, after: Rule): boolean {

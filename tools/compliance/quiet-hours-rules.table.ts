@@ -6,7 +6,8 @@ import type { Context } from "#runtime/operation/context.ts";
 import { changeWords, fieldWords } from "#runtime/operation/record-words.ts";
 import { type Change, type NextOf, table, type Values } from "#runtime/operation/table.ts";
 import { checkPlace, placeColumns } from "#tools/people/place-columns.ts";
-import { CHANNELS } from "./channels.ts";
+import { waitingWords } from "#tools/uses/waiting-campaigns.ts";
+import { CHANNELS, type Channel } from "./channels.ts";
 
 export const QUIET_ACTIONS = ["defer", "skip"] as const;
 
@@ -65,22 +66,34 @@ export default table({
   beforeWrite,
 });
 
-async function beforeWrite({ ask }: Context, change: Change<typeof columns>): Promise<Values> {
-  if (change.verb === "delete") return {};
+async function beforeWrite(context: Context, change: Change<typeof columns>): Promise<Values> {
+  if (change.verb === "delete") {
+    askAbout(context, null, change.current.channel);
+    return {};
+  }
   const next = afterChange(columns, change);
   checkPlace(next);
   if (next.open_local >= next.close_local) {
     throw invalid("close_local", "must be later than open_local; write hours over midnight as two rules");
   }
   const { current, input } = change;
+  const channels = [...new Set([...(current?.channel ?? []), ...next.channel])];
   if (!current) {
-    const hours = fieldWords(next);
-    ask?.({ sentences: () => [`This may open hours in which nobody was written to: ${hours}.`] });
+    askAbout(context, `This may open hours in which nobody was written to: ${fieldWords(next)}.`, channels);
   } else if (isLooser(current, next)) {
-    const changes = changeWords(current, input);
-    ask?.({ sentences: () => [`This loosens a rule of quiet hours: ${changes}.`] });
+    askAbout(context, `This loosens a rule of quiet hours: ${changeWords(current, input)}.`, channels);
   }
   return input;
+}
+
+/** `change`: null for a deletion, which has a question of its own. */
+function askAbout(context: Context, change: string | null, channels: readonly Channel[]): void {
+  const words = change === null ? [] : [change];
+  context.ask?.({
+    // The counts of messages that wait change by themselves.
+    state: words.join(),
+    sentences: async () => [...words, ...(await waitingWords(context, "quiet_hours", channels))],
+  });
 }
 
 type Rule = NextOf<typeof columns>;

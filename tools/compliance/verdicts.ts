@@ -19,6 +19,8 @@ export interface Verdict {
   reasons: BlockReason[];
   defer_reasons: DeferReason[];
   retry_at: string | null;
+  /** A rule of quiet hours drops the message in place of postponing it. */
+  dropped: boolean;
   checked_at: string;
 }
 
@@ -71,6 +73,7 @@ export async function verdictsOn(
       from subjects a where not exists (select from found f where f.position = a.position)
     ), ${waits}, waiting as (
       select s.position, bool_or(not h.is_open) as is_quiet, bool_or(c.free_at is not null) as is_capped,
+        coalesce(bool_or(h.skips), false) as dropped,
         max(coalesce(n.next, 'infinity')) as retry_at
       from subject s
         left join hours h on h.zones = s.zones and h.region = s.region
@@ -90,6 +93,6 @@ export async function verdictsOn(
       array_remove(array[case when is_capped then 'frequency_capped' end, case when is_quiet then 'quiet_hours' end],
         null) as defer_reasons,
       case when retry_at < 'infinity' then to_json(retry_at) #>> '{}' end as retry_at,
-      to_json(now()) #>> '{}' as checked_at
+      coalesce(dropped, false) as dropped, to_json(now()) #>> '{}' as checked_at
     from verdict left join waiting using (position) order by position`;
 }

@@ -19,14 +19,14 @@ const CAMPAIGN_RULES = {
 const RULES = { ...BLOCK_REASONS, ...CAMPAIGN_RULES, ...DEFER_REASONS };
 type Rule = keyof typeof RULES;
 const ASKED = [...CHANNELS, "inbox"] as const;
-const RESULTS = ["passes", "blocks", "waits", "not_applicable"] as const;
+const RESULTS = ["passes", "blocks", "waits", "drops", "not_applicable"] as const;
 
 const Step = z.object({
   rule: z.enum(Object.keys(RULES) as Rule[]),
   result: z
     .enum(RESULTS)
     .describe(
-      "waits: the message is sent later. not_applicable: the rule is not about this channel or campaign",
+      "waits: the message is sent later. drops: a message that comes now is not sent, and one that comes later may be; a campaign's message is blocked. not_applicable: the rule is not about this channel or campaign",
     ),
   meaning: z.string().describe("The meaning of the verdict when the rule does not pass"),
   records: z
@@ -70,9 +70,13 @@ export default tool({
     allowed: z.boolean().describe("No rule blocks; one may still make the message wait"),
     reasons: z.array(z.string()).describe("The rules that block"),
     defer: z
-      .object({ reasons: z.array(z.string()), retry_at: timestamp().nullable() })
+      .object({
+        reasons: z.array(z.string()),
+        retry_at: timestamp().nullable(),
+        dropped: z.literal(true).optional().describe("The message is dropped, and does not wait"),
+      })
       .optional()
-      .describe("Only when the message would wait: why, and until when"),
+      .describe("Only when the message would wait or be dropped: why, and until when"),
     rules: z.array(Step).describe("Every rule, by name"),
     send: z
       .object({
@@ -104,13 +108,20 @@ export default tool({
       .map((rule): Step => ({ rule, meaning: meanings[rule], ...answers[rule] }));
     const named = (result: Step["result"]) =>
       rules.flatMap((step) => (step.result === result ? [step.rule] : []));
-    const [reasons, waits] = [named("blocks"), named("waits")];
+    const [reasons, drops] = [named("blocks"), named("drops")];
+    const delays = [...named("waits"), ...drops].sort();
     return {
       player_id: playerId,
       channel,
       allowed: reasons.length === 0,
       reasons,
-      ...(waits.length > 0 && { defer: { reasons: waits, retry_at: traced.retry_at } }),
+      ...(delays.length > 0 && {
+        defer: {
+          reasons: delays,
+          retry_at: traced.retry_at,
+          ...(drops.length > 0 && { dropped: true as const }),
+        },
+      }),
       rules,
       send: traced.send,
       checked_at: traced.checked_at,
@@ -156,11 +167,12 @@ function campaignAnswers(
 
 function waitAnswers(
   { is_open, skips, closing, capping }: Traced,
-  { isUncapped }: { isUncapped: boolean },
+  { isUncapped, campaign }: { isUncapped: boolean; campaign: Campaign | null },
 ): Record<DeferReason, Answer> {
   const capped = capping.length > 0 ? answer("waits", capping) : answer("passes");
+  const dropped = campaign ? "blocks" : "drops";
   return {
     frequency_capped: isUncapped && capping.length === 0 ? NOT_APPLICABLE : capped,
-    quiet_hours: is_open ? answer("passes") : answer(skips ? "blocks" : "waits", closing),
+    quiet_hours: is_open ? answer("passes") : answer(skips ? dropped : "waits", closing),
   };
 }

@@ -35,7 +35,7 @@ export interface Traced {
   /** The player's consent or refusal in force on the channel. */
   consent: Evidence | null;
   is_open: boolean;
-  /** The closed hours drop the campaign's message. */
+  /** The closed hours drop the message in place of postponing it. */
   skips: boolean;
   closing: Evidence[];
   capping: Evidence[];
@@ -97,7 +97,7 @@ export async function traceOf(
       (select ${consent} from (${rowsInForce(property, { players: sql`array[p.id]` })}) c
         where c.channel = ${channel}::text) as consent,
       coalesce(h.is_open, true) as is_open,
-      coalesce(h.skips, false) and ${raw(String(campaign !== null))} as skips,
+      coalesce(h.skips, false) as skips,
       (select coalesce(jsonb_agg(${closing}), '[]') from closing) as closing,
       (select coalesce(jsonb_agg(${capping}), '[]') from capped k
         join frequency_rules r on r.property_id = ${own} and r.id = k.rule)

@@ -93,7 +93,7 @@ export async function announceEnrollments(
     type,
     sql`
       select jsonb_build_object('id', d.id, 'journey_id', d.journey_id, 'version', d.version, 'player_id', d.player_id,
-        'entry_key', d.entry_key, 'status', d.status, 'node', d.node, 'entered_at', d.entered_at,
+        'entry_key', d.entry_key, 'status', d.status, 'current_node_id', d.node, 'entered_at', d.entered_at,
         'ended_at', d.ended_at, 'exit_reason', d.exit_reason, 'goal_reached_at', d.goal_reached_at) as object
       from unnest(${[...enrollments]}::uuid[]) w(id)
         join journey_enrollments d on d.property_id = ${property.id} and d.id = w.id`,

@@ -3,17 +3,11 @@ import { timestamp } from "#runtime/operation/columns.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { findPause, pauseWords } from "#tools/campaigns/campaign/property-pause.ts";
 import { serviceWarnings } from "#tools/campaigns/campaign/service-sending.ts";
-import {
-  ComingCampaign,
-  ComingJourney,
-  ComingMessages,
-  comingCampaigns,
-  comingJourneys,
-  comingMessages,
-} from "./forecast/coming.ts";
+import { ComingCampaign, ComingJourney, comingCampaigns, comingJourneys } from "./forecast/coming.ts";
+import { ComingMessages, comingMessages } from "./forecast/messages.ts";
 
 const DAY_MS = 86_400_000;
-/** Counting ends with time for the rest of the answer. */
+/** Counting ends with time for the rest of the answer. Half of it is for the messages. */
 const COUNT_FOR_MS = 15_000;
 
 export default tool({
@@ -43,10 +37,12 @@ export default tool({
   faults: ["invalid"],
   async handler(context, { days }) {
     const from = context.now();
-    const span = { from, until: from + days * DAY_MS, countUntil: performance.now() + COUNT_FOR_MS };
+    const startedAt = performance.now();
+    const span = { from, until: from + days * DAY_MS, countUntil: startedAt + COUNT_FOR_MS };
     const pause = await findPause(context);
-    const { campaigns, isCut } = await comingCampaigns(context, span);
-    const messages = await comingMessages(context, span);
+    const planned = { ...span, countUntil: startedAt + COUNT_FOR_MS / 2 };
+    const { messages, uncounted } = await comingMessages(context, planned);
+    const { campaigns, uncountable, isCut } = await comingCampaigns(context, span);
     const journeys = await comingJourneys(context, span);
     return {
       from: new Date(from).toISOString(),
@@ -57,6 +53,8 @@ export default tool({
       warnings: [
         ...(pause ? [pauseWords(pause)] : []),
         ...(await serviceWarnings(context)),
+        ...uncountable,
+        ...uncounted,
         ...(isCut ? [`only the first ${campaigns.length} campaigns are shown`] : []),
         ...(journeys.isCut ? [`only the first ${journeys.journeys.length} journeys are shown`] : []),
       ],

@@ -4,12 +4,13 @@ import { Fault, invalid } from "#runtime/faults.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
+import { QUIET_ACTIONS } from "#tools/compliance/quiet-hours-rules.table.ts";
 import { audienceOf } from "#tools/segments/rules/references.ts";
 import { type Definition, ExitConditions, JourneyGoal } from "./definition/definition.ts";
 import { DraftDefinition } from "./definition/draft.ts";
 import { mermaidOf } from "./drawing/mermaid.ts";
 import { pictureOf } from "./drawing/picture.ts";
-import { findJourney } from "./journey/journey.ts";
+import { findJourney, type Journey } from "./journey/journey.ts";
 import { draftProblems, unpublishable } from "./publishing/problems.ts";
 import { Figures, figuresOf, NodeFigures, nodeFigures } from "./report/figures.ts";
 import { SimulatedOutcome } from "./simulation/answer.ts";
@@ -38,6 +39,12 @@ export default tool({
     definition: DraftDefinition.optional().describe("Instead of journeyId: a definition that is not saved"),
     goal: JourneyGoal.optional().describe("With definition"),
     exit_conditions: ExitConditions.optional().describe("With definition"),
+    quiet_hours: z
+      .enum(QUIET_ACTIONS)
+      .optional()
+      .describe(
+        "With definition: what a message does at closed hours, as a journey's setting. Default: defer",
+      ),
     playerIds: z.array(z.uuid()).min(1).max(MOST_PLAYERS).optional().describe("From list_players"),
     segmentId: z.uuid().optional().describe("From list_segments: its first 10,000 players enter"),
     from: timestamp().optional().describe("When everybody enters. Default: now"),
@@ -96,14 +103,21 @@ interface Given {
   definition?: Definition | undefined;
   goal?: JourneyGoal | undefined;
   exit_conditions?: ExitConditions | undefined;
+  quiet_hours?: Journey["quiet_hours"] | undefined;
 }
 
 async function draftOf(context: Context, given: Given): Promise<Simulation["draft"]> {
-  const { journeyId, definition, goal, exit_conditions } = given;
+  const { journeyId, definition, goal, exit_conditions, quiet_hours } = given;
   if ((journeyId === undefined) === (definition === undefined)) {
     throw invalid("journeyId", "or definition: give one of them");
   }
-  if (journeyId) return findJourney(context, journeyId);
+  if (journeyId) {
+    const [ignored] = Object.entries({ goal, exit_conditions, quiet_hours }).filter(
+      ([, value]) => value !== undefined,
+    );
+    if (ignored) throw invalid(ignored[0], "goes with definition; a journey has its own");
+    return findJourney(context, journeyId);
+  }
   return {
     id: unsaved(),
     name: "Unsaved journey",
@@ -111,7 +125,7 @@ async function draftOf(context: Context, given: Given): Promise<Simulation["draf
     goal: goal ?? null,
     exit_conditions: exit_conditions ?? null,
     priority: 0,
-    quiet_hours: "defer",
+    quiet_hours: quiet_hours ?? "defer",
     ends_at: null,
   };
 }

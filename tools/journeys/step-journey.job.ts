@@ -9,6 +9,8 @@ import { StepFailure, secondsToNext, step } from "./steps/step.ts";
 
 /** Fewer people are found as quickly without statistics. */
 const WORTH_ANALYZING = 1_000;
+/** Until people are tried again whose rows another transaction has locked. A line catches up with as much. */
+const LOCKED_SECONDS = 1;
 
 /** Moves a journey's people as far as they can go, and runs again when the next person's time comes. */
 export default job({
@@ -16,11 +18,13 @@ export default job({
   sends: true,
   async handler(job, { journeyId }) {
     let moved = 0;
+    let last: Stepped | null;
     try {
-      for (let moves = 1; moves > 0; moved += moves) {
+      do {
         job.signal.throwIfAborted();
-        moves = await job.transact((context) => stepOnce(context, journeyId));
-      }
+        last = await job.transact((context) => stepOnce(context, journeyId));
+        moved += last?.moves ?? 0;
+      } while (last && last.moves > 0);
     } catch (error) {
       return await orPause(job, journeyId, error);
     }
@@ -31,26 +35,39 @@ export default job({
           select analyze_enrollments(), analyze_sends() from journeys
           where property_id = ${property.id} and id = ${journeyId}`,
       );
+    // Resuming enqueues the job of a paused journey.
+    if (!last) return;
+    const { at } = last;
     await job.transact(async (context) => {
-      // Resuming enqueues the job of a paused journey.
       if (!(await findActive(context, journeyId))) return;
-      const wait = await secondsToNext(context, journeyId);
-      if (wait !== null) stepSoon(context, journeyId, wait);
+      const wait = await secondsToNext(context, journeyId, at);
+      if (wait !== null) stepSoon(context, journeyId, wait > 0 ? after(at, wait) : LOCKED_SECONDS);
     });
   },
 });
 
-async function stepOnce(context: Context, journeyId: string): Promise<number> {
+interface Stepped {
+  moves: number;
+  /** The time of the step, in ISO. */
+  at: string;
+}
+
+/** Null where the journey is not active any more. */
+async function stepOnce(context: Context, journeyId: string): Promise<Stepped | null> {
   const { sql } = context;
   const journey = await findActive(context, journeyId);
-  if (!journey) return 0;
+  if (!journey) return null;
   const stopped = await stoppedMessage(context, journeyId);
   if (stopped) {
     await pauseJourney(context, journey, stopped);
-    return 0;
+    return null;
   }
-  const [clock] = await sql<[{ at: string }]>`select to_json(now()) #>> '{}' as at`;
-  return step(context, journeyId, clock.at, { isTimed: true });
+  const [{ at }] = await sql<[{ at: string }]>`select to_json(now()) #>> '{}' as at`;
+  return { moves: await step(context, journeyId, at, { isTimed: true }), at };
+}
+
+function after(at: string, seconds: number): string {
+  return new Date(Date.parse(at) + Math.ceil(seconds * 1000)).toISOString();
 }
 
 /** Why a message of the journey does not go out any more, although nobody has paused all sending. */

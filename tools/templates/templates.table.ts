@@ -41,7 +41,7 @@ const columns = {
       .array(z.string())
       .nullable()
       .describe(
-        "The recipient's fields in the template, also those with a default; null for a template of an older version",
+        "The recipient's fields in the template, also those with a default. […]: it computes the names of further ones, as in {{ [name] }}. null for a template of an older version",
       ),
     { concise: true, vocabulary: true },
   ),

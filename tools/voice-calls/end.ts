@@ -7,6 +7,7 @@ import { voiceLaws } from "#tools/voice/law/law.ts";
 import type { StoredCall } from "./call.ts";
 import { emitCallEvents } from "./events.ts";
 import { isAbandoned } from "./figures.ts";
+import { ENDED_CALL_ID } from "./voice-calls.table.ts";
 
 /** The job that pauses a campaign with too many abandoned calls. It stands above this domain. */
 export const HOLD_ABANDONING = {
@@ -87,7 +88,8 @@ export async function endCall(
     ),
     ended as (
       update voice_calls c set status = 'ended', outcome = ${outcome}, ended_at = coalesce(c.ended_at, t.moment),
-        seconds = coalesce(c.seconds, t.seconds), answered_by = ${by}::text, updated_at = t.moment
+        seconds = coalesce(c.seconds, t.seconds), answered_by = ${by}::text,
+        provider_call_id = ${ENDED_CALL_ID}, updated_at = t.moment
       from talked t
       where c.property_id = ${property.id} and c.id = t.id and c.status <> 'ended'
       returning c.cost, c.status, c.outcome, c.answered_by, c.disclosed_at, c.started_at

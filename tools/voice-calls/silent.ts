@@ -3,7 +3,7 @@ import type { CallReading } from "#runtime/channels/provider/channel.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { reportedWithin, settleCallsLater } from "./call.ts";
 import { emitCallEvents } from "./events.ts";
-import { OPEN_CALLS } from "./voice-calls.table.ts";
+import { ENDED_CALL_ID, OPEN_CALLS } from "./voice-calls.table.ts";
 
 /** A call that its vendor should have reported by now. */
 export interface SilentCall {
@@ -60,6 +60,7 @@ export async function noteSilence(
     update voice_calls c set status = case when ${isLost}::boolean then 'unknown' else c.status end,
       error_code = case when ${isLost}::boolean then 'no_report' else c.error_code end,
       error_message = case when ${isLost}::boolean then ${REASONS[answer]} else c.error_message end,
+      provider_call_id = case when ${isLost}::boolean then ${ENDED_CALL_ID} else c.provider_call_id end,
       updated_at = clock.moment
     from clock
     where c.property_id = ${property.id} and c.id = ${call.id} and c.status in (${literals(OPEN_CALLS)})

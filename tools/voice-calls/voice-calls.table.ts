@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { formOfValues } from "#db/query/forms.ts";
+import { sql } from "#db/sql.ts";
 import { readable, timestamp } from "#runtime/operation/columns.ts";
 import { type ColumnRules, table } from "#runtime/operation/table.ts";
 import { type CallOutcome, OUTCOMES } from "#tools/voice/engine/outcomes.ts";
@@ -9,6 +10,9 @@ import { PERSONAS } from "#tools/voice/simulator/personas.ts";
 /** The statuses of a call that is under way. */
 export const OPEN_CALLS = ["queued", "ringing", "in_progress"] as const;
 export const CALL_STATUSES = [...OPEN_CALLS, "ended", "unknown"] as const;
+
+/** The vendor's id of a call `c` that is over, as SQL: that of an erased person was needed to end it, and goes. */
+export const ENDED_CALL_ID = sql`case when c.anon_id is null then c.provider_call_id end`;
 
 const text = (rules?: ColumnRules) => readable(z.string().nullable(), rules);
 

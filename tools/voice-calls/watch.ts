@@ -22,7 +22,15 @@ export interface LiveCall {
   is_erased: boolean;
   /** The player still has the number that was called. */
   is_theirs: boolean;
+  /** How often its vendor did not take the request to end it. */
+  stop_refusals: number;
+  /** Its vendor has refused shortly before, and is not asked again yet. */
+  rests: boolean;
 }
+
+/** Seconds between two requests to end a call: each doubles the one before, up to the longest. */
+const FIRST_REST = 4;
+const LONGEST_REST = 60;
 
 /**
  * The calls under way behind `after`, the oldest first. Leaves out those that their vendors are ending or that say their
@@ -37,7 +45,8 @@ export async function liveCalls(
   const rows = await sql<LiveCall[]>`
     select c.id, to_json(c.created_at) #>> '{}' as created_at, c.send_id, c.provider_id, c.player_id,
       coalesce(c.provider_call_id, s.provider_message_id, '') as call_id,
-      c.anon_id is not null as is_erased, coalesce(s.address_hash = p.phone_hash, false) as is_theirs
+      c.anon_id is not null as is_erased, coalesce(s.address_hash = p.phone_hash, false) as is_theirs,
+      c.stop_refusals, coalesce(c.stop_again_at > clock_timestamp(), false) as rests
     from voice_calls c join campaign_sends s on s.property_id = ${property.id} and s.id = c.send_id
       left join players p on p.property_id = ${property.id} and p.id = c.player_id
     where c.property_id = ${property.id} and c.status in (${literals(OPEN_CALLS)}) and c.stopped_at is null
@@ -48,10 +57,10 @@ export async function liveCalls(
   return [...rows];
 }
 
-/** Those whose person must not be called any more, by the rules of a new call. */
+/** Those to end now: their person must not be called any more, by the rules of a new call. */
 export async function barredAmong(context: Context, calls: readonly LiveCall[]): Promise<LiveCall[]> {
   // Of the others the vendor has named no call so far.
-  const named = calls.filter(({ call_id }) => call_id !== "");
+  const named = calls.filter(({ call_id, rests }) => call_id !== "" && !rests);
   const known = named.filter(({ player_id }) => player_id !== null);
   const subjects = known.map(({ player_id }) => ({ address: null, hash: null, player: player_id }));
   const verdicts = known.length > 0 ? await verdictsOn(context, "voice", subjects) : [];
@@ -65,5 +74,17 @@ export async function barredAmong(context: Context, calls: readonly LiveCall[]):
 export async function noteStopped({ sql, property }: Tenant, id: string): Promise<void> {
   await sql`
     update voice_calls set stopped_at = now(), updated_at = now()
+    where property_id = ${property.id} and id = ${id} and stopped_at is null`;
+}
+
+/** Notes that its vendor has not taken the request. Without `updated_at`: the vendor has told nothing of the call. */
+export async function noteRefusal(
+  { sql, property }: Tenant,
+  { id, stop_refusals }: Pick<LiveCall, "id" | "stop_refusals">,
+): Promise<void> {
+  const rest = Math.min(FIRST_REST * 2 ** stop_refusals, LONGEST_REST);
+  await sql`
+    update voice_calls set stop_refusals = ${stop_refusals + 1},
+      stop_again_at = now() + make_interval(secs => ${rest}::double precision)
     where property_id = ${property.id} and id = ${id} and stopped_at is null`;
 }

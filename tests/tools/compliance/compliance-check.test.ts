@@ -32,7 +32,7 @@ test("a consented phone is allowed, however it is written", async () => {
   expect(await check({ phone: "(202) 555-1001" })).toEqual({
     allowed: true,
     reasons: [],
-    counts: { checked: 1, allowed: 1, waiting: 0, blocked: {}, deferred: {} },
+    counts: { checked: 1, allowed: 1, waiting: 0, dropped: 0, blocked: {}, deferred: {} },
     results: [
       {
         phone: "(202) 555-1001",

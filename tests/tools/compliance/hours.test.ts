@@ -348,6 +348,36 @@ test("a check at night is allowed, and says from when on the message may go", as
   ).toBeUndefined();
 });
 
+test("a message that a rule drops does not wait, and the check says so", async () => {
+  const text = { state: "KY", country: "US" };
+  const kentucky = await consented({ ...text, phone: "+15025550113", timezone: "America/New_York" });
+  const florida = await consented({ phone: "+13055550114" });
+  await fixture.run("create_quiet_hours_rule", {
+    ...{
+      country: "US",
+      state: "KY",
+      channel: ["sms"],
+      open_local: "10:00",
+      close_local: "18:00",
+      action: "skip",
+    },
+  });
+  const retry_at = "2027-07-02T14:00:00+00:00";
+  // 20:30 in both places.
+  const at = "2027-07-02T00:30:00Z";
+  const checked = await check({ playerIds: [kentucky.id, florida.id], at });
+  expect(checked).toMatchObject({
+    allowed: true,
+    defer: { reasons: ["quiet_hours"], retry_at, dropped: true },
+    counts: { allowed: 2, waiting: 1, dropped: 1 },
+    results: [{ allowed: true, defer_reasons: ["quiet_hours"], retry_at, dropped: true }, { allowed: true }],
+  });
+  expect(checked.results[1]).not.toHaveProperty("dropped");
+  const alone = await check({ playerId: florida.id, at });
+  expect(alone).toMatchObject({ counts: { waiting: 1, dropped: 0 } });
+  expect(alone.defer).not.toHaveProperty("dropped");
+});
+
 test("in a bulk check each result has its own time, and all of them the latest", async () => {
   const florida = await consented({ phone: "+13055550112" });
   const nevada = await consented({ phone: "+17025550112" });

@@ -197,6 +197,27 @@ test("a reason to wait is named with the rule that decided, and until when", asy
   expect(exempt.defer.reasons).toEqual(["quiet_hours"]);
 });
 
+test("a rule that drops a message makes it wait for nothing, and the check of many agrees", async () => {
+  await scenario.call("create_quiet_hours_rule", {
+    channel: ["sms"],
+    days: [(new Date().getUTCDay() + 3) % 7],
+    open_local: "08:00",
+    close_local: "21:00",
+    action: "skip",
+  });
+  const { allowed, defer, step } = await explain();
+  expect({ allowed, defer }).toMatchObject({
+    allowed: true,
+    defer: { reasons: ["quiet_hours"], dropped: true },
+  });
+  expect(step("quiet_hours").result).toBe("drops");
+  const about = { propertyId: scenario.id, playerId: ana.id, channel: "sms" };
+  expect((await scenario.call("compliance_check", about)).defer).toEqual(defer);
+  const campaignId = await scenario.campaign({ channel: "sms", body_text: "Hello" });
+  const meant = await explain("sms", { campaignId });
+  expect([meant.reasons, meant.step("quiet_hours").result]).toEqual([["quiet_hours"], "blocks"]);
+});
+
 test("of a campaign it says whether the player is meant, or held out, and what became of their message", async () => {
   const gold = [{ field: "tier", operator: "eq", value: "Gold" }];
   const meant = await scenario.campaign();

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { comingMessages } from "#tools/journeys/forecast/messages.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type JourneyClock, journeyClock } from "./clock.ts";
 
@@ -50,6 +51,55 @@ test("a campaign in the players' own time starts where the day begins first", as
   expect(Date.parse(row!.fires_at)).toBeLessThan(Date.parse(row!.scheduled_at));
   const { campaigns } = await forecast();
   expect(Date.parse(campaigns[0]!.at!)).toBe(Date.parse(row!.fires_at));
+});
+
+test("a campaign whose segment is gone has no count, and the reason in words", async () => {
+  const { scenario } = clock;
+  const { id: segment_id } = await scenario.call("create_segment", {
+    name: "Gold",
+    type: "dynamic",
+    conditions: [{ field: "tier", operator: "eq", value: "Gold" }],
+  });
+  const campaign_id = await scenario.campaign({ name: "Golden week" });
+  await scenario.call("schedule_campaign", { campaign_id, segment_id, scheduled_at: inDays(3) });
+  await scenario.query(
+    (sql) => sql`
+      update segments set deleted_at = now() where property_id = ${scenario.id} and id = ${segment_id}`,
+  );
+  const { campaigns, warnings } = await forecast();
+  expect(campaigns).toMatchObject([{ id: campaign_id, audience: null, allowed: null }]);
+  expect(warnings).toEqual([
+    expect.stringMatching(/^the audience of Golden week cannot be counted: .*segment/),
+  ]);
+});
+
+test("messages are read a page at a time, as long as there is time, and those not counted are named", async () => {
+  const { scenario } = clock;
+  const names = ["Five", "Four"];
+  for (const [index, name] of names.entries()) {
+    await scenario.crowd(5 - index, `${name}-`);
+    const id = await scenario.campaign({ name });
+    await scenario.send(id);
+    await scenario.work({ only: "plan_campaign" });
+  }
+  const count = (countUntil: number) =>
+    clock.work((context) => {
+      const from = Date.now();
+      return comingMessages(context, { from, until: from + DAY, countUntil }, 2);
+    });
+  expect(await count(Number.POSITIVE_INFINITY)).toMatchObject({
+    messages: [
+      { name: "Five", messages: 5 },
+      { name: "Four", messages: 9 },
+    ],
+    uncounted: [],
+  });
+  expect(await count(performance.now() - 1)).toEqual({
+    messages: [],
+    uncounted: [
+      "the time for counting was over: the messages of Five, Four are not counted, or only in part",
+    ],
+  });
 });
 
 test("planned messages that wait are counted by day, and a pause of all sending is a warning", async () => {

@@ -1,9 +1,11 @@
 import fc from "fast-check";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { stepSoon } from "#tools/enrollments/jobs.ts";
 import { placeInLine } from "#tools/journeys/steps/line.ts";
 import { step } from "#tools/journeys/steps/step.ts";
-import { lockWaits } from "../../support/postgres/blocking.ts";
+import { runNext } from "../../support/job-runner.ts";
+import { lockWaits, openTransaction } from "../../support/postgres/blocking.ts";
 import { isFull } from "../../support/proof-size.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { chain, type JourneyClock, journeyClock } from "./clock.ts";
@@ -174,6 +176,51 @@ test("a worker that comes while another lets people through waits for it, and le
   commit.resolve();
   await Promise.all([first, second, admin.end()]);
   expect(await passes(clock, journey)).toHaveLength(2);
+});
+
+test("the first of a line, or a player who is due, in another transaction's hands lets the job come again a second later", async () => {
+  const clock = await journeyClock(service);
+  const { scenario } = clock;
+  const admin = postgres(service.database.url, { max: 1, onnotice: () => {} });
+  const journey = await clock.published(slow({ most: 1, per: "minute" }));
+  await clock.enroll(journey, [await scenario.player({ email: "eve@example.com" })]);
+  const heldAt = async (place: object) => {
+    const held = await openTransaction(
+      admin,
+      (sql) => sql`
+        select from journey_enrollments where property_id = ${scenario.id} and journey_id = ${journey} for update`,
+    );
+    expect(await clock.entries(journey)).toMatchObject([place]);
+    const [before] = await clock.queue((sql) => sql`select (now() + interval '1 second')::text as at`);
+    await clock.work(async (context) => stepSoon(context, journey));
+    await runNext(service, scenario.id, { only: "step_journey" });
+    const jobs = await clock.queue(
+      (sql) => sql`
+        select (run_at >= ${before!}::timestamptz)::text as at from queue
+        where name = 'step_journey' and property_id = ${scenario.id} and state = 'ready'`,
+    );
+    expect({ place, jobs }).toEqual({ place, jobs: ["true"] });
+    await held();
+  };
+  await heldAt({ node: "in", phase: "ready" });
+  // The line is full, so the player stands in it.
+  const book = (passes: [number, number][]) =>
+    scenario.query(
+      (sql) => sql`
+        update journey_limits set book = ${{ pacedAt: null, passes }}::jsonb
+        where property_id = ${scenario.id} and journey_id = ${journey}`,
+    );
+  await book([[Date.now() * 1_000, 1]]);
+  await clock.job(journey);
+  await book([]);
+  await heldAt({ node: "slow", phase: "in_line" });
+  await clock.queue(
+    (sql) => sql`
+      update queue set run_at = now() where name = 'step_journey' and property_id = ${scenario.id} returning null as at`,
+  );
+  await runNext(service, scenario.id, { only: "step_journey" });
+  expect(await clock.entries(journey)).toMatchObject([{ status: "completed" }]);
+  await admin.end();
 });
 
 test("a lower limit of a new version counts those who have passed, also for players of the old version", async () => {

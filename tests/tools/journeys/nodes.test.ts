@@ -544,12 +544,14 @@ describe("actions", () => {
     await clock.pass(1, journey);
     const events = await clock.scenario.query(
       (sql) => sql`select type, data -> 'object' ->> 'name' as name, data -> 'object' -> 'context' as context,
-        data -> 'object' ->> 'exit_reason' as reason from outbox where property_id = ${clock.scenario.id} order by id`,
+        data -> 'object' ->> 'exit_reason' as reason, data -> 'object' ->> 'node' as node,
+        data -> 'object' ->> 'current_node_id' as stands, data -> 'object' ->> 'node_id' as tells from outbox where property_id = ${clock.scenario.id} order by id`,
     );
+    const NOTHING = { name: null, context: null, reason: null, node: null, stands: null, tells: null };
     expect(events).toEqual([
-      { type: "player.journey_entered", name: null, context: null, reason: null },
-      { type: "player.journey_webhook", name: "host", context: { booking: 7 }, reason: null },
-      { type: "player.journey_exited", name: null, context: null, reason: "completed" },
+      { ...NOTHING, type: "player.journey_entered", stands: "tell" },
+      { ...NOTHING, type: "player.journey_webhook", name: "host", context: { booking: 7 }, tells: "tell" },
+      { ...NOTHING, type: "player.journey_exited", reason: "completed", stands: "end" },
     ]);
   });
 });

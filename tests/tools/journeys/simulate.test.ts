@@ -109,6 +109,17 @@ describe("the answer", () => {
     expect(new Date(hello.at).toISOString()).toBe(MORNING.replace("07:00", "09:00"));
   });
 
+  test("drops messages at closed hours where the given setting says so", async () => {
+    await clock.scenario.call("create_quiet_hours_rule", {
+      channel: ["email"],
+      open_local: "10:00",
+      close_local: "20:00",
+    });
+    const { not_sent, deferred, sends } = await simulated({ quiet_hours: "skip" });
+    expect({ deferred, sends }).toEqual({ deferred: [], sends: [] });
+    expect(not_sent).toContainEqual({ node: "hello", reason: "quiet_hours", messages: 4 });
+  });
+
   test("names scheduled campaigns that meet the same players on the same day", async () => {
     const { scenario } = clock;
     const { id: segment_id } = await scenario.call("create_segment", {
@@ -275,6 +286,11 @@ describe("a simulation", () => {
   test.each([
     ["without players", { playerIds: undefined }, "playerIds: or segmentId: give one of them"],
     ["without a definition", { definition: undefined }, "journeyId: or definition: give one of them"],
+    [
+      "of a journey with a setting beside it",
+      { definition: undefined, journeyId: "00000000-0000-4000-8000-000000000000", quiet_hours: "skip" },
+      "quiet_hours: goes with definition; a journey has its own",
+    ],
     ["in the past", { from: "2020-01-01T00:00:00Z" }, "from: has passed; give a time to come"],
     [
       "of a broken draft",

@@ -1,5 +1,6 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { lockWaits } from "../../support/postgres/blocking.ts";
 import { startService, type TestService } from "../../support/service.ts";
 
 // The records of one request are looked up and written together, and answer as if they came one after the other.
@@ -11,7 +12,7 @@ let service: TestService;
 let admin: postgres.Sql;
 beforeAll(async () => {
   service = await startService({ role: "web" });
-  admin = postgres(service.database.url, { max: 1, onnotice: () => {} });
+  admin = postgres(service.database.url, { max: 2, onnotice: () => {} });
   await service.post("/api/custom_fields", { key: "fav", label: "Fav", type: "text" });
 });
 afterAll(async () => {
@@ -140,6 +141,60 @@ test("of several refused records the first is named, for every reason", async ()
   }
   expect((await service.get("/api/players?player_id=like.first-*&select=player_id")).body).toEqual([
     { player_id: "first-taken" },
+  ]);
+});
+
+/** The answer of a request while whose statements another transaction stores something. */
+async function answerWhile(
+  store: (sql: postgres.TransactionSql) => Promise<unknown>,
+  request: () => ReturnType<TestService["post"]>,
+) {
+  const [stored, waits] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const other = admin.begin(async (sql) => {
+    await store(sql);
+    stored.resolve();
+    await waits.promise;
+  });
+  await stored.promise;
+  const answer = request();
+  await lockWaits(admin, 1);
+  waits.resolve();
+  await other;
+  return answer;
+}
+
+test("a record that another request stores meanwhile is named behind records that need further statements", async () => {
+  const { id } = service.tenant;
+  // A hook reads behind each segment, and the answer to an entry reads a computed column.
+  const segments = [{ name: "Meanwhile new" }, { name: "Meanwhile taken" }, { name: "Meanwhile later" }];
+  const entries = [2, 3, 4].map((last) => ({ phone: `+1702555010${last}` }));
+  expect((await service.post("/api/dnc_entries", entries[1])).status).toBe(201);
+  const taken = await admin`
+    delete from dnc_entries where property_id = ${id} and phone = ${entries[1]!.phone} returning property_id, phone_hash`;
+  const all = [
+    {
+      path: "/api/segments",
+      rows: segments.map((one) => ({ ...one, type: "static" })),
+      store: (sql: postgres.TransactionSql) => sql`
+        insert into segments (property_id, name, type) values (${id}, ${segments[1]!.name}, 'static')`,
+    },
+    {
+      path: "/api/dnc_entries",
+      rows: entries,
+      store: (sql: postgres.TransactionSql) =>
+        sql`insert into dnc_entries ${sql(taken as never, "property_id" as never, "phone_hash" as never)}`,
+    },
+  ];
+  for (const { path, rows, store } of all) {
+    const { status, body } = await answerWhile(store, () => service.post(path, rows));
+    expect({ path, status, error: body.error }).toEqual({
+      path,
+      status: 409,
+      error: expect.stringMatching(/^Record \[1\]: /),
+    });
+  }
+  expect((await service.get("/api/segments?name=like.Meanwhile*&select=name")).body).toEqual([
+    { name: "Meanwhile taken" },
   ]);
 });
 

@@ -54,6 +54,7 @@ afterAll(async () => {
 beforeEach(async () => {
   asked = [];
   ends = [];
+  endAnswer = (kind) => HttpResponse.json(VENDORS[kind].ended);
   scenario = await callScenario(service);
 });
 
@@ -352,6 +353,23 @@ async function look(): Promise<void> {
   await service.idle();
 }
 
+/** Puts the end of a refused request's rest so far from now. Answers whether it was behind `at`. */
+async function restUntil(
+  away: string,
+  at = "-infinity",
+): Promise<{ stop_refusals: number; rests: boolean } | undefined> {
+  const [rest] = await scenario.query(
+    (sql) => sql<{ stop_refusals: number; rests: boolean }[]>`
+      with resting as materialized (
+        select id, stop_again_at > ${at}::timestamptz as rests, now() + ${away}::interval as until from voice_calls
+        where property_id = ${scenario.id}
+      )
+      update voice_calls c set stop_again_at = r.until from resting r
+      where c.property_id = ${scenario.id} and c.id = r.id returning c.stop_refusals, r.rests`,
+  );
+  return rest;
+}
+
 test.each(KINDS)("a person who is barred in mid-call hears no more of %s's agent", async (kind) => {
   const { playerId, tell } = await placed(kind);
   record = () => HttpResponse.json(VENDORS[kind].running);
@@ -362,6 +380,18 @@ test.each(KINDS)("a person who is barred in mid-call hears no more of %s's agent
   endAnswer = () => HttpResponse.json({ status: "error" }, { status: 500 });
   await look();
   expect(await row()).toMatchObject({ status: "queued", stopped_at: null });
+  // It gets it again after a rest that grows, and no sooner.
+  expect(await restUntil("1 hour")).toEqual({ stop_refusals: 1, rests: true });
+  const refused = ends.length;
+  await look();
+  expect(ends).toHaveLength(refused);
+  const [{ at }] = await scenario.query(
+    (sql) => sql<[{ at: string }]>`select now() + interval '8 seconds' as at`,
+  );
+  await restUntil("-1 hour");
+  await look();
+  expect(ends.length).toBeGreaterThan(refused);
+  expect(await restUntil("-1 hour", at)).toEqual({ stop_refusals: 2, rests: true });
   endAnswer = (which) => HttpResponse.json(VENDORS[which].ended);
   await look();
   expect((await row()).stopped_at).not.toBeNull();
@@ -591,6 +621,35 @@ test("a vendor that cannot be asked for a day leaves the call unknown, with an e
       sql`select data from outbox where property_id = ${scenario.id} and type = 'campaign.call_unknown'`,
   );
   expect(events).toHaveLength(1);
+});
+
+test.each(KINDS)(
+  "an erasure ends a live call by %s's agent, and its vendor's id goes with its end",
+  async (kind) => {
+    const { playerId, tell } = await placed(kind);
+    record = () => HttpResponse.json(VENDORS[kind].running);
+    await scenario.call("data_deletion", { propertyId: scenario.id, playerId, reason: "asked" });
+    await look();
+    expect(ends).toContain(VENDORS[kind].endsBy);
+    expect(await row()).toMatchObject({
+      status: "queued",
+      player_id: null,
+      provider_call_id: "vendor-call",
+      stopped_at: expect.any(String),
+    });
+    expect(await tell([["us", OPENING]], "spoke")).toBe(200);
+    expect(await row()).toMatchObject({ status: "ended", provider_call_id: null });
+  },
+);
+
+test("the vendor's id of an erased person's call goes too where the vendor tells no end of it", async () => {
+  const { playerId } = await placed("retell");
+  endAnswer = () => HttpResponse.json({}, { status: 500 });
+  await scenario.call("data_deletion", { propertyId: scenario.id, playerId, reason: "asked" });
+  expect(await row()).toMatchObject({ provider_call_id: "vendor-call" });
+  record = () => HttpResponse.json({ message: "not found" }, { status: 404 });
+  await later(1);
+  expect(await row()).toMatchObject({ status: "unknown", provider_call_id: null });
 });
 
 test.each(KINDS)("the words that %s reports after an erasure are not kept", async (kind) => {

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { TokenizationError, Tokenizer, TokenKind } from "liquidjs";
 import { quoted } from "#runtime/visible-text.ts";
 import { fragmentWords, pieceWords } from "./message-words.ts";
@@ -38,9 +39,10 @@ export function otherWords(sources: Source[], shown: Shown): string[] {
   const seen = onOneLine(shown.words.join("\n"));
   const unfilled = shown.values === null;
   const strip = strippingOf(shown);
-  const htmls = sources.flatMap(({ html }) => (html ? branchesOf(html, unfilled) : []));
+  const defaults = defaultMarks();
+  const htmls = sources.flatMap(({ html }) => (html ? branchesOf(html, defaults, unfilled) : []));
   const texts = sources.flatMap(({ html: _, text, ...rest }) =>
-    stringsIn(rest.script ? rest : [text, rest]).flatMap((source) => branchesOf(source)),
+    stringsIn(rest.script ? rest : [text, rest]).flatMap((source) => branchesOf(source, defaults)),
   );
   const isLong = htmls.flat().join("").length > MOST_SEARCHED;
   const isOver = deadline();
@@ -49,7 +51,9 @@ export function otherWords(sources: Source[], shown: Shown): string[] {
     ...texts.map((pieces) => pieces.join("").trim()),
     ...stringsIn(sources).flatMap(textsInTags).filter(hasWords),
   ];
-  const others = [...new Set(all)].filter((words) => isOver() || !isShown(words, { seen, strip, isOver }));
+  const search = { seen, strip, isOver, defaults };
+  const hidden = [...new Set(all)].filter((words) => isOver() || !isShown(words, search));
+  const others = [...new Set(hidden.map(defaults.without))];
   const isSearched = !(isLong || isOver());
   const named = others.slice(0, MOST_TEXTS).map((text) => quoted(text, MOST_CHARACTERS));
   const more = others.length > MOST_TEXTS ? ` and ${others.length - MOST_TEXTS} more` : "";
@@ -102,6 +106,34 @@ function onOneLine(json: string): string {
 
 /** A printed value in a text. */
 const PRINTED = "…";
+
+/** A tag that prints a value or else this text, and does nothing more with them. */
+const DEFAULT = /^\{\{-?\s*[\w.]+\s*\|\s*default:\s*(?:"([^"\\]*)"|'([^'\\]*)')\s*-?\}\}$/;
+
+/** Marks of the printed values that have a default. No author can write one: each search has its own. */
+function defaultMarks() {
+  const own = `z${randomBytes(8).toString("hex")}x`;
+  const pattern = new RegExp(`${own}(\\d+)z`, "g");
+  const texts: string[] = [];
+  return {
+    /** The mark behind the value of an output tag; none where it has no default. */
+    markOf(tag: string): string {
+      const [, double, single] = DEFAULT.exec(tag) ?? [];
+      const text = double ?? single;
+      if (text === undefined) return "";
+      const known = texts.indexOf(text);
+      return `${own}${known < 0 ? texts.push(text) - 1 : known}z`;
+    },
+    /** The defaults whose marks stand in a text, in JSON. */
+    in: (text: string): string[] =>
+      [...text.matchAll(pattern)].map(([, index]) =>
+        onOneLine(JSON.stringify(texts[Number(index)]).slice(1, -1)),
+      ),
+    without: (text: string): string => text.replace(pattern, ""),
+    parts: new RegExp(`((?:[${PRINTED}\\n()]|${own}\\d+z)+)`),
+  };
+}
+type DefaultMarks = ReturnType<typeof defaultMarks>;
 const OPENS = /^(?:if|unless|case|for|tablerow|capture)$/;
 const PARTS = /^(?:else|elsif|when|end\w+)$/;
 const PRINTS = /^(?:echo|cycle|increment|decrement|liquid)$/;
@@ -110,7 +142,7 @@ const PRINTS = /^(?:echo|cycle|increment|decrement|liquid)$/;
  * The texts between the tags of a source from its first condition on, or of the whole, each in pieces: players may read
  * them or not. The condition's end is not looked for: a tag in a comment looks like one too.
  */
-function branchesOf(source: string, isWhole = false): string[][] {
+function branchesOf(source: string, defaults: DefaultMarks, isWhole = false): string[][] {
   const branches: string[][] = isWhole ? [[]] : [];
   for (const { kind, begin, end } of tokensOf(source)) {
     const part = source.slice(begin, end);
@@ -118,7 +150,8 @@ function branchesOf(source: string, isWhole = false): string[][] {
     const isInside = branches.length > 0;
     if (OPENS.test(verb) || (isInside && PARTS.test(verb))) branches.push([]);
     else if (isInside && kind === TokenKind.HTML) branches.at(-1)!.push(part);
-    else if (isInside && (kind === TokenKind.Output || PRINTS.test(verb))) branches.at(-1)!.push(PRINTED);
+    else if (isInside && (kind === TokenKind.Output || PRINTS.test(verb)))
+      branches.at(-1)!.push(PRINTED + (kind === TokenKind.Output ? defaults.markOf(part) : ""));
   }
   return branches;
 }
@@ -145,12 +178,9 @@ const MOST_PARTS = 200;
  * Whether the words stand in what is shown, as whole words and in one piece but for printed values. Words from two
  * sentences would make a third one.
  */
-function isShown(
-  words: string,
-  { seen, strip, isOver }: { seen: string; strip: Strip; isOver: () => boolean },
-): boolean {
-  const parts = words.split(/([…\n()]+)/, 2 * MOST_PARTS);
-  if (words.length > seen.length || parts.length === 2 * MOST_PARTS) return false;
+function isShown(words: string, { seen, strip, isOver, defaults }: Search): boolean {
+  const parts = words.split(defaults.parts, 2 * MOST_PARTS);
+  if (defaults.without(words).length > seen.length || parts.length === 2 * MOST_PARTS) return false;
   let ends: number[] | null = null;
   let marks = "";
   for (const [index, part] of parts.entries()) {
@@ -158,7 +188,7 @@ function isShown(
     const word = index % 2 === 1 ? "" : onOneLine(JSON.stringify(part.replace(ENDS, "")).slice(1, -1));
     if (word === "") continue;
     const between = marks;
-    ends = endsOf(word, seen, ends, (gap) => !LETTER.test(withoutPrinted(gap, between, strip)));
+    ends = endsOf(word, seen, ends, (gap) => isPrinted(gap, between, { strip, defaults }));
     if (ends.length === 0 || isOver()) return false;
     marks = "";
   }
@@ -168,10 +198,23 @@ function isShown(
 /** Takes the values that tags have printed out of a text. */
 type Strip = (text: string) => string;
 
-/** The text between two words without the values that stand there, and without what is added to an address. */
-function withoutPrinted(gap: string, marks: string, strip: Strip): string {
+/** Whether no words stand between two words but printed values, or the defaults of those, and what is added to an address. */
+function isPrinted(
+  gap: string,
+  marks: string,
+  { strip, defaults }: Pick<Search, "strip" | "defaults">,
+): boolean {
   const rest = marks.includes(")") ? gap.replace(/^[^\s()]*\)/, "") : gap;
-  return marks.includes(PRINTED) ? strip(rest) : rest;
+  if (!marks.includes(PRINTED)) return !LETTER.test(rest);
+  const filled = defaults.in(marks).reduce((text, value) => text.replace(value, ""), rest);
+  return !LETTER.test(strip(rest)) || !LETTER.test(strip(filled));
+}
+
+interface Search {
+  seen: string;
+  strip: Strip;
+  isOver: () => boolean;
+  defaults: DefaultMarks;
 }
 
 /** Knows the values that the shown message has from its tags, in each casing of the filters. A tag may print nothing, so other words are none. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { adHoc, cast, join, literals, sql } from "#db/sql.ts";
+import { toFault } from "#runtime/faults.ts";
 import { storedNames, timestamp } from "#runtime/operation/columns.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
@@ -10,7 +11,6 @@ import { entryTimes } from "#tools/journeys/publishing/entering.ts";
 import { fitting } from "#tools/journeys/publishing/fitting.ts";
 import type { Referred } from "#tools/segments/rules/references.ts";
 import { BEGUN_CAMPAIGNS, CAMPAIGN_STATUSES } from "#tools/statuses/campaigns.ts";
-import { WAITING_SENDS } from "#tools/statuses/sends.ts";
 
 /** The span of a forecast, and until when it may go on counting players, on the clock of `performance`. */
 export interface Span {
@@ -23,7 +23,7 @@ const MOST_CAMPAIGNS = 200;
 const MOST_JOURNEYS = 200;
 const MOST_ENTRIES = 60;
 
-const Count = z.int().nullable().describe("As of now; null where the time for counting was over");
+const Count = z.int().nullable().describe("As of now; null where it could not be counted, or not in time");
 
 export const ComingCampaign = z.object({
   id: z.uuid(),
@@ -33,16 +33,6 @@ export const ComingCampaign = z.object({
   at: timestamp().nullable().describe("Of a scheduled campaign: when it starts; null: it has started"),
   audience: Count,
   allowed: Count.describe("Messages that the compliance gate lets through, as of now"),
-});
-
-export const ComingMessages = z.object({
-  day: z.string().describe("By the property's clock"),
-  campaign_id: z.uuid(),
-  name: z.string(),
-  channel: z.string(),
-  status: z.enum(CAMPAIGN_STATUSES),
-  journey_id: z.uuid().nullable().describe("Of a journey's message"),
-  messages: z.int(),
 });
 
 export const ComingJourney = z.object({
@@ -57,7 +47,7 @@ export const ComingJourney = z.object({
 });
 type Journey = z.output<typeof ComingJourney>;
 
-/** Campaigns that start in the span, and those that have begun. */
+/** Campaigns that start in the span, and those that have begun; with the reasons why an audience has no count. */
 export async function comingCampaigns(context: Tenant, { until, countUntil }: Span) {
   const { sql: transaction, property } = context;
   const campaigns = await transaction<Campaign[]>`
@@ -67,83 +57,31 @@ export async function comingCampaigns(context: Tenant, { until, countUntil }: Sp
         or status = 'scheduled' and coalesce(fires_at, scheduled_at) < ${cast(new Date(until).toISOString(), "timestamptz")})
     order by coalesce(fires_at, scheduled_at, started_at) nulls first, id limit ${MOST_CAMPAIGNS + 1}`;
   const coming: z.output<typeof ComingCampaign>[] = [];
+  const uncountable: string[] = [];
   for (const campaign of campaigns.slice(0, MOST_CAMPAIGNS)) {
     const { id, name, channel, status, audience_count } = campaign;
     const left = countUntil - performance.now();
     const isComing = status === "scheduled";
-    const counted = isComing && left > 0 ? await countAudience(context, campaign, left) : null;
+    const counted =
+      isComing && left > 0
+        ? await countAudience(context, campaign, left, { isStrict: true }).catch((error: unknown) => {
+            uncountable.push(`the audience of ${name} cannot be counted: ${refusalOf(error)}`);
+            return null;
+          })
+        : null;
     const audience = isComing ? (counted?.isWhole ? counted.audience : null) : audience_count;
     const allowed = counted?.isWhole ? counted.allowed : null;
     const at = isComing ? (campaign.fires_at ?? campaign.scheduled_at) : null;
     coming.push({ id, name, channel, status, at, audience, allowed });
   }
-  return { campaigns: coming, isCut: campaigns.length > MOST_CAMPAIGNS };
+  return { campaigns: coming, uncountable, isCut: campaigns.length > MOST_CAMPAIGNS };
 }
 
-/** The planned messages that wait for a time in the span, by day and campaign. */
-export async function comingMessages({ sql: transaction, property }: Tenant, { until }: Span) {
-  const waits = sql`s.property_id = ${property.id} and s.status in (${literals(WAITING_SENDS)})
-    and coalesce(s.scheduled_for, now()) < ${cast(new Date(until).toISOString(), "timestamptz")}`;
-  // Two parts, because only the sends of journeys have an index of the open ones.
-  const rows = await transaction<Waiting[]>`
-    with waiting as (
-      select s.campaign_id, s.scheduled_for
-      from campaigns b join campaign_sends s on s.property_id = ${property.id} and s.campaign_id = b.id
-      where b.property_id = ${property.id} and b.journey_id is null and b.status in (${literals(BEGUN_CAMPAIGNS)}) and ${waits}
-      union all
-      select s.campaign_id, s.scheduled_for from campaign_sends s where s.is_open and ${waits}
-    ), days as (
-      select campaign_id, (greatest(scheduled_for, now()) at time zone ${property.timezone})::date::text as day,
-        count(*)::int as messages
-      from waiting group by 1, 2
-    )
-    select d.day, c.id as campaign_id, c.name, c.channel, c.status, c.journey_id, d.messages, c.throttle_per_minute,
-      t.today::date::text as today, ceil(extract(epoch from t.today::date + 1 - t.today) / 60)::int as minutes_left,
-      (${cast(new Date(until).toISOString(), "timestamptz")} at time zone ${property.timezone})::date::text as last_day
-    from days d join campaigns c on c.property_id = ${property.id} and c.id = d.campaign_id
-      cross join (select now() at time zone ${property.timezone} as today) t
-    order by d.day, c.name, c.id`;
-  return rows.some((row) => row.throttle_per_minute !== null) ? paced(rows) : rows.map(messagesOf);
-}
-
-type Messages = z.output<typeof ComingMessages>;
-interface Waiting extends Messages {
-  throttle_per_minute: number | null;
-  today: string;
-  minutes_left: number;
-  last_day: string;
-}
-
-function messagesOf({ day, campaign_id, name, channel, status, journey_id, messages }: Waiting): Messages {
-  return { day, campaign_id, name, channel, status, journey_id, messages };
-}
-
-/** With the messages of throttled campaigns on the days on which their pace lets them go. */
-function paced(rows: readonly Waiting[]): Messages[] {
-  const campaigns = [...Map.groupBy(rows, (row) => row.campaign_id).values()];
-  const moved = campaigns.flatMap((days) => {
-    const [first] = days;
-    if (!first || first.throttle_per_minute === null) return days.map(messagesOf);
-    const planned = new Map(days.map(({ day, messages }) => [day, messages]));
-    const shifted: Messages[] = [];
-    let late = 0;
-    for (let { today: day } = first; day <= first.last_day; day = dayAfter(day)) {
-      const waiting = late + (planned.get(day) ?? 0);
-      const minutes = day === first.today ? first.minutes_left : DAY_MINUTES;
-      const messages = Math.min(waiting, first.throttle_per_minute * minutes);
-      late = waiting - messages;
-      if (messages > 0) shifted.push({ ...messagesOf(first), day, messages });
-    }
-    return shifted;
-  });
-  const place = ({ day, name, campaign_id }: Messages) => `${day} ${name} ${campaign_id}`;
-  return moved.sort((one, other) => (place(one) < place(other) ? -1 : 1));
-}
-
-const DAY_MINUTES = 1_440;
-
-function dayAfter(day: string): string {
-  return new Date(Date.parse(day) + DAY_MINUTES * 60_000).toISOString().slice(0, 10);
+/** Such as a deleted segment, or rules that do not compile any more. */
+function refusalOf(error: unknown): string {
+  const fault = toFault(error);
+  if (fault.status >= 500) throw error;
+  return fault.message;
 }
 
 interface Live {

@@ -172,7 +172,7 @@ async function notify(
     property.id,
     "player.journey_webhook",
     sql`
-      select jsonb_build_object('enrollment_id', d.id, 'journey_id', ${journeyId}::uuid, 'node', ${node.id}::text,
+      select jsonb_build_object('enrollment_id', d.id, 'journey_id', ${journeyId}::uuid, 'node_id', ${node.id}::text,
         'name', ${node.config.name}::text, 'player_id', d.player_id, 'entry_key', d.entry_key,
         'context', d.context, 'at', ${at}::timestamptz) as object
       from unnest(${enrollments}::uuid[]) w(id)

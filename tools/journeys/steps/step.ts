@@ -161,10 +161,14 @@ function occupied({ sql, property }: Context, version: Version, at: string): Pro
     where n.phase in ('in_line', 'sending') or first.wake_at <= ${at}::timestamptz`;
 }
 
-/** Seconds until the next person's time comes, or the next look; null where nobody is inside. */
-export async function secondsToNext(context: Context, journeyId: string): Promise<number | null> {
+/**
+ * Seconds from a step at `at`, behind which nobody could be moved, until the next person's time comes, or the next look;
+ * null where nobody is inside. Not above 0: somebody was due at the step, and another transaction has locked the row.
+ */
+export async function secondsToNext(context: Context, journeyId: string, at: string): Promise<number | null> {
   const { sql, property } = context;
-  let wait = await secondsToPass(context, { journeyId });
+  const now = cast(at, "timestamptz");
+  let wait = await secondsToPass(context, { journeyId, now });
   for (const { version, order } of await liveVersions(context, journeyId)) {
     const places = order.flatMap(({ id, type }) => [
       { node: id, phase: "ready", looks: false },
@@ -172,8 +176,8 @@ export async function secondsToNext(context: Context, journeyId: string): Promis
       { node: id, phase: "sending", looks: true },
     ]);
     const [next] = await sql<{ wait: number | null }[]>`
-      select extract(epoch from min(case when n.looks then least(first.wake_at, now() + make_interval(secs => ${LOOK_EVERY}))
-        else first.wake_at end) - now())::double precision as wait
+      select extract(epoch from min(case when n.looks then least(first.wake_at, ${now} + make_interval(secs => ${LOOK_EVERY}))
+        else first.wake_at end) - ${now})::double precision as wait
       from json_to_recordset(${places}::json) n(node text, phase text, looks boolean)
         cross join lateral (
           select d.wake_at from journey_enrollments d
@@ -182,5 +186,5 @@ export async function secondsToNext(context: Context, journeyId: string): Promis
           order by d.wake_at limit 1) first`;
     if (next && next.wait !== null) wait = Math.min(wait ?? next.wait, next.wait);
   }
-  return wait === null ? null : Math.max(0, wait);
+  return wait;
 }

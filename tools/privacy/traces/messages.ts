@@ -1,4 +1,6 @@
+import { literals } from "#db/sql.ts";
 import { WAITING_SENDS } from "#tools/statuses/sends.ts";
+import { OPEN_CALLS } from "#tools/voice-calls/voice-calls.table.ts";
 import { mentions, naming } from "./matching-person.ts";
 import {
   type About,
@@ -96,6 +98,11 @@ const SEND_FREED = [
   "dedupe_key",
 ] as const;
 
+/** The vendor's id of a live call: by it the call is ended. Its end removes it. */
+const liveCallId = ({ sql, property }: Erasure) => sql`case when t.status in (${literals(OPEN_CALLS)})
+  then coalesce(t.provider_call_id, (
+    select s.provider_message_id from campaign_sends s where s.property_id = ${property.id} and s.id = t.send_id)) end`;
+
 /** The hash of an email that another player has now. */
 const othersHash = ({ sql, property }: Erasure) => sql`(
   select t.address_hash from players o
@@ -169,7 +176,7 @@ export const MESSAGE_TRACES: readonly Trace[] = [
       set: {
         player_id: "null",
         anon_id: anonymousId,
-        provider_call_id: "null",
+        provider_call_id: liveCallId,
         persona: "null",
         script: "null",
         state: "null",

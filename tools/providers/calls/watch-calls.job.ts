@@ -5,9 +5,10 @@ import {
   CALLS_AT_ONCE,
   type LiveCall,
   liveCalls,
+  noteRefusal,
   noteStopped,
 } from "#tools/voice-calls/watch.ts";
-import { callbacksOfCalls, callProviderOf } from "./call-provider.ts";
+import { type CallProvider, callbacksOfCalls, callProviderOf } from "./call-provider.ts";
 
 /** Requests to vendors at the same time. */
 const AT_ONCE = 20;
@@ -34,14 +35,23 @@ async function stopBarred(job: JobContext, calls: readonly LiveCall[]): Promise<
   }
 }
 
-/** A vendor that does not take the request gets it again at the next look. */
-async function stop(job: JobContext, { id, send_id, call_id, provider_id }: LiveCall): Promise<void> {
+/** A vendor that does not take the request gets it again, after a rest that grows. */
+async function stop(job: JobContext, call: LiveCall): Promise<void> {
+  const provider = await job.transact((context) => callProviderOf(context, call));
+  const isTaken = provider !== undefined && (await endAt(job, provider, call));
+  await job.transact((context) => (isTaken ? noteStopped(context, call.id) : noteRefusal(context, call)));
+}
+
+async function endAt(
+  job: JobContext,
+  provider: CallProvider,
+  { send_id: sendId, call_id: callId }: LiveCall,
+): Promise<boolean> {
   try {
-    const provider = await job.transact((context) => callProviderOf(context, { provider_id }));
-    const end = provider && callbacksOfCalls(job, provider)?.end;
-    if (!end || !(await end({ sendId: send_id, callId: call_id }))) return;
-    await job.transact((context) => noteStopped(context, id));
+    if (await callbacksOfCalls(job, provider)?.end?.({ sendId, callId })) return true;
+    job.log.warn({ provider: provider.id, sendId }, "a vendor did not take the request to end a call");
   } catch (error) {
-    job.log.warn({ err: error, provider: provider_id }, "a vendor could not be told to end a call");
+    job.log.warn({ err: error, provider: provider.id }, "a vendor could not be told to end a call");
   }
+  return false;
 }

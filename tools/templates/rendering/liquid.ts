@@ -71,7 +71,7 @@ type Engine = "html" | "text";
 export interface ParsedField {
   /** Throws `invalid` when a variable is missing, a filter fails or a limit is passed. */
   render(variables: Record<string, unknown>): string;
-  /** The paths of the variables that it needs, sorted. */
+  /** The paths of the variables that it needs, sorted. `[…]` stands for the names that it computes. */
   variables: string[];
 }
 
@@ -113,7 +113,7 @@ function parsed(kind: Engine, source: string): Parsed {
   const known = PARSED.get(key);
   if (known) return known;
   const template = ENGINES[kind].parse(withEncodedValues(source));
-  const found = { template, variables: namesIn(ENGINES[kind], template) };
+  const found = { template, variables: [...namesIn(ENGINES[kind], template), ...computedNames(source)] };
   PARSED.set(key, found);
   return found;
 }
@@ -128,22 +128,25 @@ const FIELDS: Record<string, Engine> = {
   text: "text",
 };
 
-/** A name that a tag computes at the begin of a path. The analysis of variables does not know such a path. */
-const COMPUTED = /(?:^|[^\w\])])\[/;
+/** A name that a tag computes at the begin of a path, its quoted texts taken out: `["tier"]` is known. */
+const COMPUTED = /(?:^|[^\w\])])\[(?!\s*\])/;
 const QUOTED = /"[^"]*"|'[^']*'/g;
 
 /**
  * All names in the tags of a text that parses, with those that it assigns: an assignment may never happen, and then the
- * recipient's field has the name. `[…]` stands for the names that it computes.
+ * recipient's field has the name. `[…]` as in `variables`.
  */
 export function allNames(source: string): string[] {
   parseText("text", source);
   const { template } = parsed("text", source);
+  return [...namesIn(ENGINES.text, template, true), ...computedNames(source)];
+}
+
+function computedNames(source: string): string[] {
   const tags = new Tokenizer(source)
     .readTopLevelTokens()
     .flatMap(({ kind, begin, end }) => (kind === TokenKind.HTML ? [] : [source.slice(begin, end)]));
-  const isComputed = tags.some((tag) => COMPUTED.test(tag.replace(QUOTED, "")));
-  return [...namesIn(ENGINES.text, template, true), ...(isComputed ? ["[…]"] : [])];
+  return tags.some((tag) => COMPUTED.test(tag.replace(QUOTED, ""))) ? ["[…]"] : [];
 }
 
 /** Refuses Liquid that does not parse, naming the field. Answers the variables of all fields, sorted. */

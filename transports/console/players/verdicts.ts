@@ -17,7 +17,7 @@ interface Rule {
 interface Verdict {
   channel: string;
   allowed: boolean;
-  defer: { reasons: string[]; retry_at: string | null } | null;
+  defer: { reasons: string[]; retry_at: string | null; dropped?: true } | null;
   rules: Rule[];
 }
 
@@ -35,9 +35,10 @@ function rowOf(timezone: string) {
   return ({ channel, allowed, defer, rules }: Verdict): Html => {
     const bars = rules.filter(({ result }) => result === "blocks");
     const until = defer?.retry_at ? html` ${say().general.untilThat(timeOf(defer.retry_at, timezone))}` : "";
+    const delays = defer?.dropped ? say().players.messageIsDropped : say().players.messageWaits;
     const waits =
       allowed && defer
-        ? html`<p>${say().players.messageWaits(until, defer.reasons.map((one) => labelOf(one)).join(", "))}</p>`
+        ? html`<p>${delays(until, defer.reasons.map((one) => labelOf(one)).join(", "))}</p>`
         : "";
     const verdict = allowed ? (defer ? "later" : "yes") : "no";
     return html`<tr><th scope="row">${words(channel)}</th><td>${chip(verdict)}</td><td>${bars.map((one) => html`<p>${speech().reasonOf(one.rule, channel) || inEnglish(one.meaning)}${one.records.map((record) => recordOf(record, timezone))}</p>`)}${waits}</td></tr>`;

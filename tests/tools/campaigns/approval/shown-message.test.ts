@@ -207,6 +207,48 @@ describe("a confirmation", () => {
     );
   });
 
+  test.each([
+    ["its default", "Dear friend, come in", '<p>Dear {{ player.tier | default: "friend" }}, come in</p>', []],
+    [
+      "another value",
+      "Dear Gold, come in",
+      "<p>Dear {{ tier | default: 'friend' }}, come in</p>",
+      ["friend"],
+    ],
+    ["both", "Ana, our friend, come in", "{{ first_name }}, our {{ tier | default: 'friend' }}, come in", []],
+    [
+      "other words",
+      "Dear foe, come in",
+      '<p>Dear {{ tier | default: "friend" }}, come in</p>',
+      ["Dear …, come in", "friend"],
+    ],
+    [
+      "the default of a value that is cut",
+      "It will not come",
+      "It will {{ tier | default: 'not' | slice: 0, 0 }} come",
+      ["It will … come"],
+    ],
+    [
+      "the default of another value",
+      "It will not come, not",
+      "It will {{ tier }} come, {{ tier | default: 'not' }}",
+      ["It will … come, …"],
+    ],
+    [
+      "the default of no value",
+      "It will not come",
+      "It will come{{ tier | default: 'not' }}",
+      ["It will come…"],
+    ],
+  ])("takes a value with a default behind a condition for shown where it has %s", (_, shown, html, words) => {
+    const source = { html: `{% if tier %}{% endif %}${html}`, text: null, script: null };
+    const told = otherWords([source], { words: [shown], values: ["Gold", "Ana"] });
+    const named = told.find((one) => one.startsWith("Words in its tags"));
+    expect(named === undefined ? [] : [...named.matchAll(/"([^"]*)"/g)].map(([, text]) => text)).toEqual(
+      words,
+    );
+  });
+
   test("gives up the search of a hostile text before it holds up others, and says so", async () => {
     const seen = "a b ".repeat(20_000);
     const parts = Array.from({ length: 190 }, () => "a\n\nb").join("{{ tier }}");

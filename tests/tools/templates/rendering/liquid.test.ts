@@ -113,6 +113,13 @@ test("a missing value in a query is an error as anywhere, and its variable is kn
   expect(() => field.render(variables)).toThrow("player.nick");
 });
 
+test.each([
+  ['{% assign k = "first_name" %}{{ [k] }}', ["[…]"]],
+  ['{{ ["first_name"] }}{{ player["tier"] }}', ["first_name", "player.tier"]],
+])("the variables of %s are known, or said to be computed", (source, names) => {
+  expect(parseField("text", source, "text").variables).toEqual(names);
+});
+
 test("the button of an inbox message leads to an encoded address", () => {
   const parts = compileParts(
     { cta_label: "Go", cta_url: "https://x.example/?name={{first_name}}" },

@@ -48,6 +48,7 @@ export const players = {
   verdictsByChannel: "Verdicts by channel",
   verdict: "Verdict",
   messageWaits: (until: Part, reasons: Part) => html`A message waits${until}: ${reasons}.`,
+  messageIsDropped: (until: Part, reasons: Part) => html`A message is dropped${until}: ${reasons}.`,
   entered: "Entered",
   consentsInForce: "Consents in force",
   neverAsked: "never asked",

@@ -51,6 +51,7 @@ export const players: Words["players"] = {
   verdictsByChannel: "Veredictos por canal",
   verdict: "Veredicto",
   messageWaits: (until: Part, reasons: Part) => html`Un mensaje espera${until}: ${reasons}.`,
+  messageIsDropped: (until: Part, reasons: Part) => html`Un mensaje se descarta${until}: ${reasons}.`,
   entered: "Entró en",
   consentsInForce: "Consentimientos vigentes",
   neverAsked: "nunca se le preguntó",
