@@ -1,5 +1,8 @@
 // Characters that readers do not see and models do: zero-width, bidirectional, tags, variation selectors.
-export const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\uFFF9-\uFFFB]/gu;
+const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\uFFF9-\uFFFB]/gu;
+/** Begins text whose letters and digits a screen shows in the other direction: readers see 51 where a model reads 15. */
+export const TURNING = "\u202E";
+const TURNED = /[\u202D\u202E]/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const CONTROL = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]/g;
 
@@ -18,7 +21,12 @@ export function quoted(text: string, most = 100): string {
   return `${oneLine(JSON.stringify(cut))}${more}`;
 }
 
-/** Text without invisible characters. */
+/** Text without invisible characters. Words name those that turn the letters behind them around. */
 export function visible(text: string): string {
-  return text.replace(INVISIBLE, "").replace(CONTROL, "");
+  return withoutInvisible(text).replace(CONTROL, "");
+}
+
+/** The same for JSON text, which may have control characters between its values. */
+export function withoutInvisible(json: string): string {
+  return json.replace(TURNED, "[turned around:] ").replace(INVISIBLE, "");
 }

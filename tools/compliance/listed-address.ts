@@ -2,7 +2,7 @@ import { byteaLiteral } from "#db/types.ts";
 import { invalid } from "#runtime/faults.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
-import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
+import { addressHash, noPhone, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
 
 export interface ListedAddress {
   address: string;
@@ -17,9 +17,9 @@ export function addressOf(
   field = "address",
 ): ListedAddress {
   const isEmail = channel === "email" || (channel !== "sms" && channel !== "voice" && text.includes("@"));
-  const address = isEmail ? normalizeEmail(text) : normalizePhone(text, property.default_country);
-  if (address === null)
-    throw invalid(field, `is not ${isEmail ? "an email address" : "a possible phone number"}`);
+  const home = property.default_country;
+  const address = isEmail ? normalizeEmail(text) : normalizePhone(text, home);
+  if (address === null) throw invalid(field, isEmail ? "is not an email address" : noPhone(home));
   return { address, hash: addressHash(property.pepper, address) };
 }
 

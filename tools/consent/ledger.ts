@@ -1,7 +1,7 @@
 import { createHash, randomUUIDv7 } from "node:crypto";
 import { z } from "zod";
 import type { Sql } from "#db/database.ts";
-import { sql as fragment } from "#db/sql.ts";
+import { type Fragment, sql as fragment } from "#db/sql.ts";
 import { LAST_SECOND } from "#db/time.ts";
 import { invalid, noSuch } from "#runtime/faults.ts";
 import { appendRows } from "#runtime/ledgers.ts";
@@ -81,20 +81,31 @@ export async function refreshConsents(
   property: { id: string },
   playerIds: string[],
 ): Promise<void> {
-  // Selects the players by their ids too. A planner without statistics of the property expects one row, and would read
-  // all players: 79 ms instead of 1 ms for one of 20,000.
+  // Finds each player's consents by a key in one value, and not by a join. A planner without statistics of the property
+  // expects one row, and a join would compare each player with each other one: 10,000 took minutes.
   await sql`
     with last as materialized (
-      select player_id, jsonb_object_agg(channel, consent_given) as consents,
-        jsonb_object_agg(channel, expires_at) filter (where consent_given and expires_at is not null) as expiries,
-        jsonb_object_agg(channel, consent_level) filter (where consent_given and consent_level <> 'express') as levels
+      select player_id, jsonb_strip_nulls(jsonb_build_object(
+        'given', jsonb_object_agg(channel, consent_given),
+        'expiries', jsonb_object_agg(channel, expires_at) filter (where consent_given and expires_at is not null),
+        'levels', jsonb_object_agg(channel, consent_level) filter (where consent_given and consent_level <> 'express')
+      )) as consents
       from (${rowsInForce(property, { players: fragment`${playerIds}::uuid[]` })}) said
-      group by player_id)
+      group by player_id
+    ), known as materialized (
+      select jsonb_object_agg(player_id, consents) as of from last
+    )
     update players p
-    set consents = l.consents, consent_expiries = l.expiries, consent_levels = l.levels, updated_at = now()
-    from last l
-    where p.property_id = ${property.id} and p.id = any(${playerIds}::uuid[]) and p.id = l.player_id
-      and (p.consents, p.consent_expiries, p.consent_levels) is distinct from (l.consents, l.expiries, l.levels)`;
+    set consents = ${consentsOf("given")}, consent_expiries = ${consentsOf("expiries")},
+      consent_levels = ${consentsOf("levels")}, updated_at = now()
+    from known
+    where p.property_id = ${property.id} and p.id = any(${playerIds}::uuid[]) and known.of ? p.id::text
+      and (p.consents, p.consent_expiries, p.consent_levels)
+        is distinct from (${consentsOf("given")}, ${consentsOf("expiries")}, ${consentsOf("levels")})`;
+}
+
+function consentsOf(part: "given" | "expiries" | "levels"): Fragment {
+  return fragment`(known.of -> p.id::text -> ${part}::text)`;
 }
 
 interface LockedPlayer {

@@ -49,15 +49,24 @@ export function normalizeEmail(text: string): string | null {
   return `${local}@${domain}`;
 }
 
-/** A phone number as E.164; null when no number of that country has this length. An extension is dropped. */
+/**
+ * A phone number as E.164; null when no number of its country has this length. As dialed, it must also begin as the
+ * country's numbers do: 06 12 34 56 78 is of France, and +10612345678 would bar nobody. An extension is dropped.
+ */
 export function normalizePhone(text: string, defaultCountry: string): string | null {
   const country: CountryCode = isSupportedCountry(defaultCountry) ? defaultCountry : "US";
   const number = parsePhoneNumberFromString(text, { defaultCountry: country, extract: false });
-  return number?.isPossible() ? number.number : null;
+  const isOwn = number && (/^\s*[+＋]/u.test(text) ? number.isPossible() : number.isValid());
+  return isOwn ? number.number : null;
 }
 
 // Deriving the key again for each address cost more than the hash.
 const keys = new WeakMap<Buffer, KeyObject>();
+
+/** The refusal of a phone that `normalizePhone` does not take, behind the name of its field. */
+export function noPhone(home: string): string {
+  return `is not a possible phone number; give it as +12025550123, or as dialed in ${home}`;
+}
 
 /** HMAC-SHA256 of a normalized address: lists compare an address without storing it. */
 export function addressHash(pepper: Buffer, address: string): Buffer {

@@ -1,7 +1,7 @@
 import { byteaLiteral } from "#db/types.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
+import { addressHash, noPhone, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
 import { IS_BARRED, numberHash } from "#tools/people/bars.ts";
 import { identityHash } from "#tools/people/identity.ts";
 import { FREE_STATUSES, isStatus, KEPT_BY_NUMBER, type KeptByNumber } from "#tools/statuses/players.ts";
@@ -26,10 +26,7 @@ export function storedAddresses(
     const home = String(country ?? property.default_country);
     const phone = input.phone === null ? null : normalizePhone(String(input.phone), home);
     if (phone === null && input.phone !== null) {
-      throw invalid(
-        "phone",
-        `is not a possible phone number; give it as +12025550123, or as dialed in ${home}`,
-      );
+      throw invalid("phone", noPhone(home));
     }
     values.phone = phone;
     values.phone_hash = phone === null ? null : addressHash(property.pepper, phone);

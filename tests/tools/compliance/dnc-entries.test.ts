@@ -37,6 +37,17 @@ describe("a do-not-call entry", () => {
     expect(body).toMatchObject([{ actor: { type: "user", id: manager.id }, diff: { list: "internal" } }]);
   });
 
+  test("of a number that the property's country has not is refused with the way to write it", async () => {
+    const { body } = await refused(
+      400,
+      "invalid",
+      service.post("/api/dnc_entries", { phone: "612 34 56 78" }),
+    );
+    expect(body.error).toBe(
+      "phone: is not a possible phone number; give it as +12025550123, or as dialed in US",
+    );
+  });
+
   test("that has ended is listed anew, and one that ends in the past is refused", async () => {
     const phone = `+1702555${next++}`;
     const list = (fields: object) => service.post("/api/dnc_entries", { phone, ...fields });

@@ -47,16 +47,23 @@ test.each([
   ["+44 20 7946 0958", "US", "+442079460958"],
   ["020 7946 0958", "GB", "+442079460958"],
   ["202.555.0123 ext 5", "US", "+12025550123"],
+  ["06 12 34 56 78", "FR", "+33612345678"],
+  ["011 33 6 12 34 56 78", "US", "+33612345678"],
 ])("%j in %s is %s", (text, country, phone) => {
   expect(normalizePhone(text, country)).toBe(phone);
 });
 
-test.each(["", "123", "call me", "+1202555012345678", "tel 2025550123 or 2025550124"])(
-  "%j is no phone",
-  (text) => {
-    expect(normalizePhone(text, "US")).toBeNull();
-  },
-);
+test.each([
+  "",
+  "123",
+  "call me",
+  "06 12 34 56 78",
+  "0034 612345678",
+  "+1202555012345678",
+  "tel 2025550123 or 2025550124",
+])("%j is no phone", (text) => {
+  expect(normalizePhone(text, "US")).toBeNull();
+});
 
 test("normalizing twice changes nothing", () => {
   fc.assert(

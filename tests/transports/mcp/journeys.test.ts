@@ -341,6 +341,19 @@ test("publishing shows all that a journey does beside its messages, and the camp
   }
 });
 
+test("publishing names the sender of a message and the address of its replies", async () => {
+  const config = { ...message, from_name: "Security Team", reply_to: "help@other.example" };
+  const nodes = [
+    { id: "in", type: "trigger", config: { on: "api" } },
+    { id: "mail", type: "message", config },
+  ];
+  const draft_definition = { nodes, edges: [{ from: "in", to: "mail" }] };
+  const { id } = await scenario.call("create_journey", { name: "Sender", draft_definition });
+  expect((await ask("publish_journey", { journeyId: id })).data.message).toContain(
+    'The sender of mail: from_name "Security Team", reply_to "help@other.example".',
+  );
+});
+
 test("publishing says that a yearly date is passed once where nobody enters twice", async () => {
   const nodes = [
     { id: "day", type: "trigger", config: { on: "date_field", field: "birth_date" } },
@@ -360,6 +373,16 @@ test("publishing says that a yearly date is passed once where nobody enters twic
   const { data } = await ask("publish_journey", { journeyId: id });
   expect(data.message).toContain("A player enters each year by birth_date, at 09:00.");
   expect(data.message).not.toContain("only the first year");
+  for (const [offset_days, day] of [
+    [-3, "3 days before"],
+    [1, "1 day after"],
+  ] as const) {
+    const config = { on: "date_field", field: "birth_date", offset_days };
+    const moved = { nodes: [{ ...nodes[0], config }, nodes[1]], edges: draft_definition.edges };
+    await scenario.call("update_journey", { id, draft_definition: moved });
+    const { data: shown } = await ask("publish_journey", { journeyId: id });
+    expect(shown.message).toContain(`A player enters each year ${day} birth_date, at 09:00.`);
+  }
 });
 
 test("publishing says how much of a long text it leaves out", async () => {

@@ -1,3 +1,4 @@
+import type { Messages, SendingChannel } from "#runtime/channels/provider/channel.ts";
 import { counted } from "#runtime/counted.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { quoted } from "#runtime/visible-text.ts";
@@ -114,7 +115,15 @@ export async function examplesOf(context: Context, campaign: Campaign): Promise<
     messageWords(parts, `One message of ${index === 0 ? "them" : `the variant ${variant_id}`}${unfilled}`),
   );
   const values = messages.length > 0 ? samples.flatMap((sample) => sample.values) : null;
-  return [...words, ...otherWords(sources, { words, values })];
+  return [...samples.slice(0, 1).flatMap(senderWords), ...words, ...otherWords(sources, { words, values })];
+}
+
+/** Readers of a mail see its sender first, and answer to its address of replies. */
+function senderWords({ message }: { message: Messages[SendingChannel] }): string[] {
+  if (!("subject" in message)) return [];
+  const { from, replyTo } = message;
+  const sender = from.name ? `${from.name} <${from.email}>` : from.email;
+  return [`It comes from ${quoted(sender)}.${replyTo ? ` Replies go to ${quoted(replyTo)}.` : ""}`];
 }
 
 /** The message before it is filled, of each variant. */

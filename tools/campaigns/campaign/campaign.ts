@@ -57,6 +57,8 @@ interface StatusChange {
   event: EventName | null;
   /** The verb of the refusal: the campaign can `verb` while it is … */
   verb: string;
+  /** Other operations that do what the caller wants, by the status that forbids this one. */
+  instead?: Partial<Record<CampaignStatus, string>>;
 }
 
 /** Every way from one status to another, by the action that takes it. */
@@ -75,7 +77,17 @@ const ACTIONS = {
   },
   send: { from: ["draft", "scheduled", "failed"], to: "queued", event: "campaign.started", verb: "be sent" },
   start: { from: ["queued"], to: "sending", event: null, verb: "start" },
-  pause: { from: ["sending"], to: "paused", event: "campaign.paused", verb: "be paused" },
+  pause: {
+    from: ["sending"],
+    to: "paused",
+    event: "campaign.paused",
+    verb: "be paused",
+    instead: {
+      scheduled: "unschedule_campaign makes it a draft again, and cancel_campaign ends it.",
+      queued: "cancel_campaign ends it at once.",
+      sent: "Sent messages cannot be called back.",
+    },
+  },
   pauseAll: { from: ["queued", "sending"], to: "paused", event: "campaign.paused", verb: "be paused" },
   hold: {
     from: LIVE_CAMPAIGNS,
@@ -123,9 +135,10 @@ export function refuseJourneys({
 /** Throws `conflict`, naming the status, when the status forbids the action. */
 export function checkStatus({ status }: Pick<Campaign, "status">, action: Action): void {
   if (allows(status, action)) return;
-  const { from, verb } = ACTIONS[action];
+  const { from, verb, instead }: StatusChange = ACTIONS[action];
+  const other = instead?.[status];
   throw new Fault("conflict", {
-    message: `The campaign is ${status}; it can ${verb} while it is ${from.join(" or ")}.`,
+    message: `The campaign is ${status}; it can ${verb} while it is ${from.join(" or ")}.${other ? ` ${other}` : ""}`,
   });
 }
 

@@ -1,6 +1,7 @@
 import { Parser } from "htmlparser2";
+import { TURNING } from "#runtime/visible-text.ts";
 import { sheetsIn } from "./addresses.ts";
-import { effectOn, readSheets, type Sheets } from "./styles.ts";
+import { type Effect, effectOn, readSheets } from "./styles.ts";
 
 /**
  * A message's HTML by whether people see it. It is written anew, with the words, links and pictures' texts alone, so that
@@ -75,9 +76,11 @@ function partsOf(html: string, mute = MUTE): SeenParts {
     {
       onopentag: (name, attributes) => {
         const around = open.at(-1)!;
-        const element = elementOf(name, attributes, around, sheets);
+        const effect = effectOn(name, attributes, sheets);
+        const element = elementOf(name, effect, around);
         open.push({ ...element, isMute: around.isMute || (mute.test(name) && !around.isDrawing) });
         take(opening(nameOf(name), attributes), name === "img" || name === "input");
+        if (name === "bdo" || effect.isTurning) take(TURNING);
       },
       ontext: (text) => take(escaped(text), text.trim() !== ""),
       onclosetag: (name, isImplied) => {
@@ -125,11 +128,9 @@ function escaped(text: string): string {
 
 function elementOf(
   name: string,
-  attributes: Record<string, string>,
+  { isHiding, isTiny, color, background }: Effect,
   around: Element,
-  sheets: Sheets,
 ): Omit<Element, "isMute"> {
-  const { isHiding, isTiny, color, background } = effectOn(name, attributes, sheets);
   return {
     isGone: around.isGone || isHiding,
     isTiny: isTiny ?? around.isTiny,

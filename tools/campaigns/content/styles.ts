@@ -8,6 +8,8 @@ export interface Effect {
   /** As six hexadecimal digits where it can be read, and as it is written elsewhere. */
   color?: string;
   background?: string;
+  /** Whether it shows letters in the other direction. */
+  isTurning?: true;
 }
 
 /** The style sheets of a message. */
@@ -173,6 +175,7 @@ function effectOf(rule: postcss.Rule): Effect {
   const background = all.get("background-color") ?? all.get("background");
   return {
     isHiding,
+    ...(/override/.test(all.get("unicode-bidi") ?? "") && { isTurning: true as const }),
     ...(size !== undefined && !RELATIVE.test(size) && { isTiny: TINY.test(size) }),
     ...(color !== undefined && !AROUND.test(color) && { color: tone(color) }),
     ...(background !== undefined && !AROUND.test(background) && { background: tone(background) }),

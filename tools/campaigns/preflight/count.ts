@@ -1,5 +1,6 @@
-import type { z } from "zod";
+import { z } from "zod";
 import { toFault } from "#runtime/faults.ts";
+import { timestamp } from "#runtime/operation/columns.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { hasAudience, type Judged } from "#tools/campaigns/planning/audience.ts";
 import { ADDRESS_BYTES, type Judgement, judgePage } from "#tools/campaigns/planning/judge.ts";
@@ -9,12 +10,17 @@ import { firstReason } from "#tools/campaigns/stats/stats.ts";
 const PAGE = 20_000;
 const NOBODY_ALLOWED = "nobody in the audience may be sent to now; see blocked";
 
+/** The allowed who wait. */
+export const Deferred = z
+  .record(z.string(), z.object({ count: z.int(), first_at: timestamp(), last_at: timestamp() }))
+  .describe("Of the allowed: those that wait, by reason, and the first and last time of their messages");
+
 export interface Counted {
   audience: number;
   allowed: number;
   blocked: Record<string, number>;
   noConsent: z.output<typeof NoConsent>;
-  deferred: Record<string, { count: number; first_at: string; last_at: string }>;
+  deferred: z.output<typeof Deferred>;
   /** The count has reached the whole audience. */
   isWhole: boolean;
   /** The audience is empty. */

@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { type FaultDetail, toFault } from "#runtime/faults.ts";
-import { timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Campaign, checkStatus } from "#tools/campaigns/campaign/campaign.ts";
 import { ticketWarnings } from "#tools/campaigns/campaign/game-ticket.ts";
@@ -9,7 +8,7 @@ import { serviceWarnings } from "#tools/campaigns/campaign/service-sending.ts";
 import { audienceWarnings } from "#tools/campaigns/planning/audience.ts";
 import { NoConsent } from "#tools/campaigns/stats/answer.ts";
 import { Cost, estimatedCost, volumeOf } from "./cost.ts";
-import { countAudience } from "./count.ts";
+import { countAudience, Deferred } from "./count.ts";
 import { checkReadiness } from "./readiness.ts";
 import { Sample, sampleOf } from "./sample.ts";
 import { costlyLetters, missingFields, missingWarnings, providerWarnings, smallTest } from "./warnings.ts";
@@ -39,9 +38,7 @@ export const Preflight = z.object({
   allowed: z
     .int()
     .describe("Messages: players that would get one; players who share an address get one message"),
-  deferred: z
-    .record(z.string(), z.object({ count: z.int(), first_at: timestamp(), last_at: timestamp() }))
-    .describe("Of the allowed: those that wait, by reason, and the first and last time of their messages"),
+  deferred: Deferred,
   missing_fields: z
     .record(z.string(), z.int())
     .describe("Fields of the message, with the number of players in the whole audience who lack them"),

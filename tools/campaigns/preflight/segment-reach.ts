@@ -6,7 +6,7 @@ import { sendingChannel } from "#tools/campaigns/campaign/campaign.ts";
 import { NoConsent } from "#tools/campaigns/stats/answer.ts";
 import { Condition, Group } from "#tools/segments/rules/compile.ts";
 import { MESSAGE_CHANNELS } from "#tools/templates/channels.ts";
-import { countAudience } from "./count.ts";
+import { countAudience, Deferred } from "./count.ts";
 
 const DEADLINE_MS = 30_000;
 const COUNT_FOR_MS = 15_000;
@@ -35,6 +35,7 @@ export default tool({
     allowed: z.int().describe("Messages: players who share an address get one"),
     blocked: z.record(z.string(), z.int()).describe("Each blocked player once, under the first reason"),
     no_consent: NoConsent,
+    deferred: Deferred,
     waiting: z.int().describe("Of the allowed: those who get it later, for open hours or a frequency rule"),
     warnings: z.array(z.string()),
   }),
@@ -59,7 +60,7 @@ export default tool({
     );
     const { audience, allowed, blocked, noConsent, deferred, warnings } = counted;
     const waiting = Object.values(deferred).reduce((total, { count }) => total + count, 0);
-    return { channel, audience, allowed, blocked, no_consent: noConsent, waiting, warnings };
+    return { channel, audience, allowed, blocked, no_consent: noConsent, deferred, waiting, warnings };
   },
 });
 

@@ -13,7 +13,7 @@ import {
 } from "#tools/imports/job/choices.ts";
 import { type ImportParams, MATCH_KEYS, type MatchKey } from "#tools/imports/job/import-job.ts";
 import type { RowErrorView } from "#tools/imports/job/row-error.ts";
-import { normalizeEmail, normalizePhone } from "#tools/people/address.ts";
+import { noPhone, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
 import { readCustomCell, readCustoms } from "./custom-cells.ts";
 import { FIELDS, moment, type Notation } from "./fields.ts";
 import { hasher } from "./hasher.ts";
@@ -165,8 +165,7 @@ function readPhone(text: string, draft: Draft, country: string): Wrong {
     draft.values.phone = phone;
     return null;
   }
-  const message = `This is not a possible phone number; give it as +12025550123, or as dialed in ${country}.`;
-  return { code: "invalid_phone", message };
+  return { code: "invalid_phone", message: `This ${noPhone(country)}.` };
 }
 
 const NANP = /^(?:\+?1[ .-]?)?(?:\(([2-9]\d\d)\)|([2-9]\d\d))[ .-]?([2-9]\d\d)[ .-]?(\d{4})$/;

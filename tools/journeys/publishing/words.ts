@@ -44,7 +44,7 @@ export function publishingWords(
       ? ["A message that comes at closed hours is dropped."]
       : []),
     ...[...shown].flatMap(([id, parts]) => bodiesOf(parts, `The text of ${id}`)),
-    ...nodes.flatMap((node) => (node.type === "message" ? switchedOff(node) : [])),
+    ...nodes.flatMap((node) => (node.type === "message" ? [...senderWords(node), ...switchedOff(node)] : [])),
     ...insideWords(inside, onPublish),
   ];
 }
@@ -113,6 +113,16 @@ function messageWords({ id, config }: NodeOf<"message">, parts: MessageParts | u
   return `the ${config.channel} ${id}${begins ? ` ${quoted(begins)}` : ""}`;
 }
 
+/** The sender that a message names in place of the property's. */
+function senderWords({
+  id,
+  config: { channel, from_name, from_email, reply_to },
+}: NodeOf<"message">): string[] {
+  const named = Object.entries({ from_name, from_email, reply_to }).filter(([, value]) => value);
+  if (channel !== "email" || named.length === 0) return [];
+  return [`The sender of ${id}: ${fieldWords(Object.fromEntries(named))}.`];
+}
+
 function switchedOff({ id, config }: NodeOf<"message">): string[] {
   return [
     ...(config.ignore_frequency_cap
@@ -135,7 +145,7 @@ function triggerWords({ config }: NodeOf<"trigger">, reentry: Journey["reentry"]
     case "schedule":
       return `The players of its segment enter at ${config.cron}.`;
     case "date_field":
-      return `A player enters ${reentry === "never" ? "" : "each year "}by ${config.field}, at ${config.time}.`;
+      return `A player enters ${reentry === "never" ? "" : "each year "}${dayWords(config)}, at ${config.time}.`;
     case "game_play":
       return `A player enters who plays ${config.game_id ? "its game" : "a game"}${config.outcome ? ` and ${config.outcome === "win" ? "wins" : "wins nothing"}` : ""}.`;
     case "inbound_sms":
@@ -143,6 +153,11 @@ function triggerWords({ config }: NodeOf<"trigger">, reentry: Journey["reentry"]
     case "api":
       return "Players enter by enroll_players.";
   }
+}
+
+function dayWords({ field, offset_days: days }: { field: string; offset_days: number }): string {
+  if (days === 0) return `by ${field}`;
+  return `${counted(Math.abs(days), "day")} ${days < 0 ? "before" : "after"} ${field}`;
 }
 
 function reentryWords(mode: Journey["reentry"]["mode"]): string {

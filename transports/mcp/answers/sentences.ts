@@ -76,10 +76,20 @@ function jobPart(job: Structured, { crud }: Operation): string {
 
 function reach(checked: unknown): string {
   if (!isRecord(checked)) return "";
-  const { allowed, audience, blocked, errors, warnings } = checked;
+  const { allowed, audience, blocked, deferred, errors, warnings } = checked;
   const faults = Array.isArray(errors) && errors.length > 0 ? ` Errors: ${errors.length}.` : "";
   const notes = Array.isArray(warnings) && warnings.length > 0 ? ` Warnings: ${warnings.length}.` : "";
-  return ` It would reach ${allowed} of ${counted(Number(audience), "player")}${reasons("; blocked", blocked)}.${faults}${notes}`;
+  const players = counted(Number(audience), "player");
+  return ` It would reach ${allowed} of ${players}${waitingPart(deferred)}${reasons("; blocked", blocked)}.${faults}${notes}`;
+}
+
+function waitingPart(deferred: unknown): string {
+  if (!isRecord(deferred)) return "";
+  const counts = Object.entries(deferred).map(
+    ([reason, one]) => [reason, isRecord(one) ? Number(one.count) : 0] as const,
+  );
+  const waiting = counts.reduce((total, [, count]) => total + count, 0);
+  return waiting === 0 ? "" : `; ${waiting} of them must wait${reasons("", Object.fromEntries(counts))}`;
 }
 
 function statsPart(stats: Structured): string {

@@ -181,7 +181,8 @@ const ASKED: Readonly<Record<string, string>> = {
   create_template: "new design, layout, newsletter design, reusable content, MJML",
   update_template: "edit a design, change a layout, rename a template",
   // Journeys
-  create_journey: "automation, drip, workflow, flow, series of messages, onboarding",
+  create_journey:
+    "automation, drip, workflow, flow, series of messages, onboarding, repeat a campaign every week, recurring newsletter, every Sunday, each month",
   create_journey_from_recipe:
     "welcome series, birthday, win back, ready made automation, start a journey for new members, sample flow",
   publish_journey: "go live, activate the automation, turn on a journey, start a journey",

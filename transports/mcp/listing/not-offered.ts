@@ -25,6 +25,17 @@ const NOT_OFFERED: readonly { asked: RegExp; answer: string }[] = [
       /\b(?:book|reserve) (?:a |the )?(?:room|table|hotel|seat|restaurant)|\b(?:hotel|table|room) (?:booking|reservation)s?\b/i,
     answer: "Bookings are not offered: link to the casino's own page in a message.",
   },
+  {
+    asked:
+      /\b(?:recall|call back|unsend|take back) (?:[\w-]+ ){0,3}(?:e-?mails?|messages?|texts?|campaigns?|newsletters?)\b/i,
+    answer:
+      "Sent messages cannot be called back. cancel_campaign stops those that wait; a correction is another campaign.",
+  },
+  {
+    asked: /\b(?:undo|revert|reverse) (?:[\w-]+ ){0,3}erasures?\b/i,
+    answer:
+      "An erasure cannot be undone. restore_player brings back a player who was deleted within the last 30 days.",
+  },
 ];
 
 /** The sentence on a request that no tool does; null where it may be offered. */

@@ -27,6 +27,13 @@ describe("a confirmation", () => {
     expect(shown).toContain('Pictures and styles in it: "https://play.example/dish.png".');
   });
 
+  test("shows whom a mail comes from and where replies go, also of a change", async () => {
+    const { shown, id } = await approved({ from_name: "Security Team", reply_to: "help@other.example" });
+    expect(shown).toMatch(/It comes from "Security Team <[^>]+>"\. Replies go to "help@other\.example"\./);
+    const { data } = await agent("update_campaign", { id, from_name: "Bank" });
+    expect(data.message).toMatch(/It comes from "Bank <[^>]+>"\./);
+  });
+
   test("shows the offer and the button of an inbox message", async () => {
     const { shown } = await approved({
       ...{ channel: "loyaltyvip", template_id: null, subject: "Dinner", body_text: "It is on us" },

@@ -77,6 +77,17 @@ describe("the states of a campaign", () => {
   });
 
   test.each([
+    ["scheduled", "unschedule_campaign makes it a draft again"],
+    ["queued", "cancel_campaign ends it"],
+    ["sent", "cannot be called back"],
+  ])("a campaign that is %s is not paused, and the refusal says what to do", async (status, told) => {
+    const id = await scenario.campaign();
+    await put(id, status);
+    const message = expect.stringContaining(told);
+    await expect(scenario.pause(id)).rejects.toMatchObject({ code: "conflict", message });
+  });
+
+  test.each([
     ["subject", "New", ["draft", "scheduled", "paused"]],
     ["audience", "all", ["draft", "scheduled"]],
     ["name", "New", CAMPAIGN_STATUSES],

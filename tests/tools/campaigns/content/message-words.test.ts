@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import { expect, test } from "vitest";
+import { visible } from "#runtime/visible-text.ts";
 import { bodyWords } from "#tools/campaigns/content/message-words.ts";
 import { createTemplates } from "#transports/start/demo/templates.ts";
 import { workOf } from "../../../support/cpu-time.ts";
@@ -38,6 +39,24 @@ test("broken HTML of any length is read in time", async () => {
   for (const part of ["<img ", "<img src", '<img "', "<img a='"]) {
     expect(await workOf(() => bodyWords({ html: part.repeat(60_000) }, "Its text")), part).toBeLessThan(2000);
   }
+});
+
+test.each([
+  ["<p>Get \u202e15</p>"],
+  ["<p>Get &#x202e;15</p>"],
+  ["<p>Get &#8237;15</p>"],
+  ["<p>Get <bdo dir=rtl>15</bdo></p>"],
+  ['<p>Get <b style="unicode-bidi:bidi-override;direction:rtl">15</b></p>'],
+  ["<style>b { UNICODE-b\\69 di: isolate-override }</style><p>Get <b>15</b></p>"],
+])("of %s a person reads that screens turn the letters around", (html) => {
+  expect(bodyWords({ html }, "Its text").map(visible)).toEqual(['Its text: "Get [turned around:] 15"']);
+});
+
+test("a style that turns the words behind it around is named with the words that styles add", () => {
+  const html = '<style>p::before { content: "\\202e" }</style><p>Get 15</p>';
+  expect(bodyWords({ html }, "Its text").map(visible)).toContain(
+    'Words that its styles add: "[turned around:] "',
+  );
 });
 
 const HIDDEN = "Words in it that its styles hide, on some screens or on all";

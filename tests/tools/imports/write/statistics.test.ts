@@ -2,6 +2,7 @@ import { randomUUIDv7 } from "node:crypto";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Context } from "#runtime/operation/context.ts";
+import { refreshConsents } from "#tools/consent/ledger.ts";
 import type { ImportParams } from "#tools/imports/job/import-job.ts";
 import type { Staged } from "#tools/imports/read/rows.ts";
 import { writeConsents } from "#tools/imports/write/consents.ts";
@@ -53,6 +54,36 @@ test("an import into a property that the statistics do not know reads its player
   expect(consents.body).toEqual([{ consents: { email: true } }, { consents: { email: false } }]);
   expect(read.players).toBeLessThan(20 * ROWS);
   expect(read.ledger).toBeLessThan(20 * ROWS);
+});
+
+test("eight times the consents take far less than 64 times as long in a property that the statistics do not know", async () => {
+  const { database } = service;
+  const property = await service.newTenant();
+  const quickest = async (count: number): Promise<number> => {
+    const times: number[] = [];
+    for (let round = 0; round < 3; round++) {
+      const ids = Array.from({ length: count }, () => randomUUIDv7());
+      await database.db.asProperty(property.id, async (sql) => {
+        await sql`
+          insert into players (property_id, id, player_id) select ${property.id}, id, id from unnest(${ids}::uuid[]) id returning 1`;
+        await sql`
+          insert into consent_records (property_id, player_id, channel, action, consent_given, actor_type, record_hash)
+          select ${property.id}, id, channel, 'granted', true, 'system', ''
+          from unnest(${ids}::uuid[]) id, unnest(${["email", "sms"]}::text[]) channel returning 1`;
+        const start = performance.now();
+        await refreshConsents(sql, property, ids);
+        times.push(performance.now() - start);
+        const [row] = await sql<[{ count: number }]>`
+          select count(*)::int as count from players
+          where property_id = ${property.id} and id = any(${ids}::uuid[])
+            and consents = '{"email": true, "sms": true}' and consent_expiries is null and consent_levels is null`;
+        expect(row.count).toBe(count);
+      });
+    }
+    return Math.min(...times);
+  };
+  const few = await quickest(500);
+  expect((await quickest(4_000)) / few).toBeLessThan(24);
 });
 
 test.each(["player_id", "email", "phone"] as const)(

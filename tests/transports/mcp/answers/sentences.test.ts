@@ -203,3 +203,29 @@ test("an answer on who may be contacted tells the reasons in its text", async ()
   });
   expect(all.texts[0]).toContain("It would reach 0 of 1 player; blocked: no_consent 1.");
 });
+
+test("an answer on who would be reached tells how many of them wait, and why", async () => {
+  const { tenant, call } = service;
+  const { id } = await call(
+    "create_player",
+    { player_id: "E2", phone: "+4915112345678", country: "DE" },
+    tenant.id,
+  );
+  await call("consent_record", {
+    ...{ propertyId: tenant.id, playerId: id, channel: "sms", consentGiven: true },
+    ...{ consentSource: "desk", consentText: "I agree to texts" },
+  });
+  const days = [(new Date().getUTCDay() + 3) % 7];
+  await call(
+    "create_quiet_hours_rule",
+    { country: "DE", channel: ["sms"], days, open_local: "08:00", close_local: "20:00" },
+    tenant.id,
+  );
+  const conditions = [{ field: "player_id", operator: "eq", value: "E2" }];
+  const reach = await ask("segment_reach", { channel: "sms", conditions });
+  expect(reach.texts[0]).toContain("It would reach 1 of 1 player; 1 of them must wait: quiet_hours 1.");
+  const text = { name: "Tonight", channel: "sms", body_text: "Hello", conditions };
+  const campaign = await call("create_campaign", text, tenant.id);
+  const checked = await ask("preflight_campaign", { campaignId: campaign.id });
+  expect(checked.texts[0]).toContain("It would reach 1 of 1 player; 1 of them must wait: quiet_hours 1.");
+});

@@ -216,6 +216,9 @@ test.each([
   ["print postcards", /Printed mail/],
   ["refund the guest", /Money/],
   ["book a table for two", /Bookings/],
+  ["recall an email that was wrong", /cannot be called back/],
+  ["unsend the last newsletter", /cannot be called back/],
+  ["undo the erasure of a player", /cannot be undone/],
 ])("what is not offered is said: %s", (request, answer) => {
   expect(notOffered(request)).toMatch(answer);
 });

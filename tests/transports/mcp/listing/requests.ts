@@ -291,4 +291,7 @@ export const REQUESTS: readonly (readonly [request: string, ...tools: string[]])
   ["inbox message with a button to a game", "create_campaign"],
   ["voice call reminder with opt-out", "create_campaign"],
   ["what will go out in the next 7 days", "list_campaigns"],
+  ["repeat a campaign every week", "create_journey"],
+  ["a recurring newsletter", "create_journey"],
+  ["send a mail every Sunday at 10", "create_journey"],
 ];
