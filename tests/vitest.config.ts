@@ -2,6 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { workersOf } from "./support/cluster/citus.ts";
 import { clusterJudge } from "./support/cluster/judge.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -19,6 +20,12 @@ const ALONE = globSync("tests/**/*.test.ts", { cwd: root }).filter(
 /** Tests that start clusters and services: up to a minute a file, and more than one processor. */
 const LONG = ["tests/faults/", "tests/db/embedded/", "tests/db/backup/", "tests/transports/start/"];
 const SHORT_BETWEEN = 10;
+
+const given = process.env.TEST_DATABASE_URL;
+const isCluster = given !== undefined && (await workersOf(given)).length > 0;
+
+/** How long a test or a hook may take. On a Citus cluster the demo alone can take 30 s. */
+const PATIENCE = isCluster ? 120_000 : 30_000;
 
 /** One long file at a time, and none at the end, when a processor would be idle beside it. */
 class LongApart extends BaseSequencer {
@@ -46,7 +53,7 @@ export default defineConfig({
     // For two processors: while two wait for the database or a clock, two work.
     maxWorkers: 4,
     sequence: { sequencer: LongApart },
-    ...(process.env.TEST_DATABASE_URL && { reporters: ["default", clusterJudge] }),
+    ...(isCluster && { reporters: ["default", clusterJudge] }),
     // The run ends by judging its statements. A busy machine takes longer than 10 s, and vitest would leave it green.
     teardownTimeout: 120_000,
     // Node reads TypeScript by itself, as it does where the service runs.
@@ -60,8 +67,8 @@ export default defineConfig({
           // Files that share a process make much garbage beside much that stays.
           execArgv: ["--max-semi-space-size=64"],
           // A test that needs more has its own, with the reason.
-          testTimeout: 30_000,
-          hookTimeout: 30_000,
+          testTimeout: PATIENCE,
+          hookTimeout: PATIENCE,
           expect: { poll: { timeout: 20_000 } },
         },
       }),

@@ -60,7 +60,8 @@ test("the last page that anybody can turn to leads no further", async () => {
     propertyId,
     (sql) => sql`
       insert into inbox_messages (property_id, id, player_id, title, body)
-      select ${propertyId}, uuid_v7(), ${playerId}, 'Message ' || n, 'Text' from generate_series(1, 2001) n`,
+      select ${propertyId}, uuid_v7(), ${playerId}, 'Message ' || n, 'Text' from generate_series(1, 2001) n
+      returning 1`,
   );
   const token = await casino.token(playerId);
   expect((await api("?page=99", token)).body).toMatchObject({ more: true, unread: 2001 });
