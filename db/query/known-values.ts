@@ -1,4 +1,5 @@
 import { type Fragment, raw, sql } from "#db/sql.ts";
+import { quote } from "./values.ts";
 
 /** The most values of a column that are named, and the rows in which they are looked for. */
 const MOST_VALUES = 30;
@@ -27,8 +28,7 @@ export function knownValues(rows: readonly (readonly [value: unknown, looked: un
 
 /** The sentence about a value that matches nothing and is not among the known ones. */
 export function nothingHas(column: string, value: string, { values, complete }: KnownValues): string {
-  const there = values.join(", ");
-  if (!complete)
-    return `${column}: nothing fits ${JSON.stringify(value)}; there are ${there || "other values"}, …`;
-  return `${column}: nothing here has ${JSON.stringify(value)}; ${there ? `there are ${there}` : "none has a value"}.`;
+  const there = values.map(quote).join(", ");
+  if (!complete) return `${column}: nothing fits ${quote(value)}; there are ${there || "other values"}, …`;
+  return `${column}: nothing here has ${quote(value)}; ${there ? `there are ${there}` : "none has a value"}.`;
 }

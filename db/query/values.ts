@@ -33,9 +33,10 @@ export function assertText(field: string, text: string): void {
   if (!isStorable(text)) throw new QueryError(field, "the text holds NUL or is not valid Unicode");
 }
 
-/** A caller's text, shortened for a message. */
+/** A text of callers or players in quotes on one line, shortened for a message. */
 export function quote(text: string): string {
-  return JSON.stringify(text.length > 60 ? `${text.slice(0, 60).toWellFormed()}…` : text);
+  const json = JSON.stringify(text.length > 60 ? `${text.slice(0, 60).toWellFormed()}…` : text);
+  return json.replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
 }
 
 /** The refusal of a column that the table does not have. */

@@ -236,8 +236,12 @@ function toCamel(name: string): string {
  * A flaw within an item of a list names the item's id, as `input` has it.
  */
 export function inputFault(error: z.ZodError, shape: z.ZodRawShape = {}, input?: unknown): Fault {
+  // A whole number beyond its field's bound is also beyond the largest safe one; the field's own bound comes last.
+  const bounds = new Map(error.issues.map((issue) => [`${issue.code} ${pathText(issue.path)}`, issue]));
   const details: FaultDetail[] = error.issues.flatMap((issue) => {
     const path = pathText(issue.path);
+    const isBound = issue.code === "too_big" || issue.code === "too_small";
+    if (isBound && bounds.get(`${issue.code} ${path}`) !== issue) return [];
     const item = itemWords(input, issue.path);
     if (issue.code !== "unrecognized_keys") {
       const message = `${issue.message}${orNull(input, issue.path, shape)}${item}`;

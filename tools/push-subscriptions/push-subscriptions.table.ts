@@ -6,7 +6,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { type Change, table, type Values } from "#runtime/operation/table.ts";
 import { playerWords } from "#tools/people/words.ts";
 import { keyOfSubscription } from "./keys.ts";
-import { checkedEndpoint, PushKey, Subscription } from "./subscription.ts";
+import { checkedEndpoint, endSilent, PushKey, Subscription } from "./subscription.ts";
 
 const columns = {
   player_id: createOnly(z.uuid().describe("From list_players"), { concise: true }),
@@ -41,6 +41,7 @@ export default table({
   asks: ["create"],
   columns,
   beforeWrite,
+  afterWrite: (context, { row }) => endSilent(context, row.player_id),
 });
 
 async function beforeWrite(context: Context, { verb, input }: Change<typeof columns>): Promise<Values> {
@@ -49,7 +50,7 @@ async function beforeWrite(context: Context, { verb, input }: Change<typeof colu
   const { sql, property } = context;
   const [player] = await sql`
     select from players where property_id = ${property.id} and id = ${input.player_id} and deleted_at is null
-      and status <> 'erased' for key share`;
+      and status <> 'erased' for no key update`;
   if (!player) throw noSuch("player", input.player_id);
   const endpoint = checkedEndpoint(context, input.endpoint);
   const [known] = await sql<{ id: string }[]>`

@@ -8,6 +8,8 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
+const PRIZE = { game_id: "01900000-0000-7000-8000-000000000000", label: "A", kind: "comp" };
+
 const said = async (path: string, body: object) =>
   (await refused(400, "invalid", service.post(path, body))).body.error as string;
 
@@ -33,6 +35,13 @@ describe("an error is told in plain words", () => {
     ],
   ])("%s %j: %s", async (path, body, words) => {
     expect(await said(path, body)).toContain(words);
+  });
+
+  test("of a number by the bound of its field alone", async () => {
+    expect(await said("/api/game_prizes", { ...PRIZE, weight: 1e20 })).toBe(
+      "weight: must be at most 2147483647",
+    );
+    expect(await said("/api/game_prizes", { ...PRIZE, weight: -1e20 })).toBe("weight: must be at least 1");
   });
 
   test("of a rule by its place, in one notation", async () => {

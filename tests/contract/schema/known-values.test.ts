@@ -110,5 +110,5 @@ test("a misspelt reason and a misspelt action are told apart from an empty list"
   await service.post("/api/players", { player_id: "p1" });
   const { headers } = await service.get("/api/audit_logs?action.eq=foo");
   const [said] = JSON.parse(headers.get("X-Warnings")!) as string[];
-  expect(said).toMatch(/^action: nothing here has "foo"; there are .*create_player/);
+  expect(said).toMatch(/^action: nothing here has "foo"; there are .*"create_player"/);
 });

@@ -14,10 +14,10 @@ test("values are all known where fewer than the most were found in fewer rows th
 
 test("a warning claims that nothing has a value only where all rows were looked at", () => {
   expect(nothingHas("tier", "x", knownValues(rows(2, 2)))).toBe(
-    'tier: nothing here has "x"; there are v0, v1.',
+    'tier: nothing here has "x"; there are "v0", "v1".',
   );
   expect(nothingHas("tier", "x", knownValues([]))).toBe('tier: nothing here has "x"; none has a value.');
   expect(nothingHas("tier", "x", knownValues(rows(2, 20_000)))).toBe(
-    'tier: nothing fits "x"; there are v0, v1, …',
+    'tier: nothing fits "x"; there are "v0", "v1", …',
   );
 });

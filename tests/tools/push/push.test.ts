@@ -344,6 +344,17 @@ test("the ten browsers of a player are the last ten", async () => {
   expect(rows.filter(({ disabled_reason }) => disabled_reason === "replaced")).toHaveLength(2);
 });
 
+test("the casino's own app gives a player no more than ten browsers either", async () => {
+  const id = await newPlayer();
+  const added = () => ({ player_id: id, ...push.browser().subscription });
+  const one = () => scenario.call("create_push_subscription", added());
+  for (let n = 0; n < 9; n += 1) await one();
+  await Promise.all([one(), one(), one()]);
+  const rows = await browsers(id);
+  expect(rows.filter(({ disabled_at }) => disabled_at === null)).toHaveLength(10);
+  expect(rows.filter(({ disabled_reason }) => disabled_reason === "replaced")).toHaveLength(2);
+});
+
 test.each([
   ["no keys", { p256dh: undefined }],
   ["a point that is on no curve", { p256dh: Buffer.alloc(65, 4).toString("base64url") }],

@@ -56,9 +56,9 @@ test("values that no player has are named with those that there are", async () =
   expect([count, warnings]).toEqual([
     0,
     [
-      'tier: nothing here has "gold"; there are Gold.',
-      'tags: nothing here has "slotz"; there are slots.',
-      'state: nothing here has "CA"; there are NV.',
+      'tier: nothing here has "gold"; there are "Gold".',
+      'tags: nothing here has "slotz"; there are "slots".',
+      'state: nothing here has "CA"; there are "NV".',
     ],
   ]);
   expect((await preview(where("tier", "eq", "Gold"))).warnings).toEqual([]);
@@ -79,9 +79,9 @@ test("a value that no player has is named beside others, and where a rule leaves
   expect([count, warnings]).toEqual([
     1,
     [
-      'tier: nothing here has "platinum"; there are Gold.',
-      'state: nothing here has "OH"; there are NV.',
-      'tags: nothing here has "slotz"; there are slots.',
+      'tier: nothing here has "platinum"; there are "Gold".',
+      'state: nothing here has "OH"; there are "NV".',
+      'tags: nothing here has "slotz"; there are "slots".',
     ],
   ]);
 });
@@ -98,7 +98,7 @@ test("among more values than are looked at, the others are known too", async () 
   expect(found).toMatchObject({
     count: 1,
     warnings: [
-      expect.stringMatching(/^tier: nothing fits "t99"; there are t1, /),
+      expect.stringMatching(/^tier: nothing fits "t99"; there are "t1", /),
       expect.stringMatching(/^tags: nothing fits "t99"; /),
     ],
   });
@@ -115,7 +115,7 @@ test("a time zone that no player has and an event that nobody has reported are n
     0,
     [
       'timezone: nothing here has "America/Denver"; none has a value.',
-      'event: nothing here has "visitt"; there are visit.',
+      'event: nothing here has "visitt"; there are "visit".',
     ],
   ]);
   expect((await preview(where("event.visit.count", "gte", 2))).warnings).toEqual([]);

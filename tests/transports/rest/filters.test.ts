@@ -131,11 +131,11 @@ describe("a value that no record can have", () => {
 
   test("tells an agent which values the property has", async () => {
     expect((await listed({ "tier.eq": "gold", "player_id.eq": "v1" })).warnings).toEqual([
-      'tier: nothing here has "gold"; there are Bronze, Gold, Platinum, Si"lver.',
+      'tier: nothing here has "gold"; there are "Bronze", "Gold", "Platinum", "Si\\"lver".',
     ]);
-    expect((await listed({ "tags.cs": ["slotz"] })).warnings[0]).toContain("there are a,b, c, slots");
+    expect((await listed({ "tags.cs": ["slotz"] })).warnings[0]).toContain('there are "a,b", "c", "slots"');
     expect((await listed({ "state.in": ["California"] })).warnings).toEqual([
-      'state: nothing here has "CA"; there are NV.',
+      'state: nothing here has "CA"; there are "NV".',
     ]);
     expect((await listed({ "tier.eq": "Gold", "player_id.eq": "v1" })).warnings).toEqual([]);
   });
@@ -149,7 +149,7 @@ describe("a value that no record can have", () => {
     expect(await at("tier.eq=gold")).toEqual([
       200,
       0,
-      ['tier: nothing here has "gold"; there are Bronze, Gold, Platinum, Si"lver.'],
+      ['tier: nothing here has "gold"; there are "Bronze", "Gold", "Platinum", "Si\\"lver".'],
     ]);
     expect(await at("tags.cs={\u00e9\u{1f3b0}}")).toEqual([200, 0, [expect.stringContaining('"é🎰"')]]);
     expect(await at("tier.eq=Gold&limit=1")).toEqual([200, 1, null]);

@@ -1,4 +1,5 @@
 import { counted } from "#runtime/counted.ts";
+import { quoted } from "#runtime/visible-text.ts";
 import type { Channel } from "#tools/compliance/channels.ts";
 import type { ImportParams } from "./import-job.ts";
 
@@ -85,7 +86,7 @@ export function warningsOf({ no_evidence, no_address, no_date, row_skipped }: Un
 export function tierWarnings(given: ReadonlyMap<string, number>, known: readonly string[]): string[] {
   const unknown = [...given].filter(([tier]) => !known.includes(tier));
   if (unknown.length === 0) return [];
-  const shown = unknown.slice(0, 10).map(([tier, rows]) => `${tier} (${rows})`);
+  const shown = unknown.slice(0, 10).map(([tier, rows]) => `${quoted(tier)} (${rows})`);
   const more = unknown.length > shown.length ? ` and ${unknown.length - shown.length} more` : "";
   return [
     `The property does not have these tiers, with their rows: ${shown.join(", ")}${more}. They were imported as they are. Its tiers are: ${known.join(", ")}.`,

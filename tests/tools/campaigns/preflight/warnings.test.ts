@@ -65,7 +65,7 @@ test("a value that no player has is told, also where a segment leaves it out, an
   const { id } = await service.call("create_campaign", content, property);
   const told = await service.call("preflight_campaign", { campaignId: id, propertyId: property }, property);
   const said =
-    'the audience names a value that no player has: tier: nothing here has "gold"; there are Gold.';
+    'the audience names a value that no player has: tier: nothing here has "gold"; there are "Gold".';
   expect(told.warnings).toContain(said);
   const key = await service.call("create_api_key", { property_id: property, name: "agent" });
   const operation = CATALOG.operations.get("send_campaign")!;
