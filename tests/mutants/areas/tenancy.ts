@@ -9,6 +9,8 @@ export const tenancy: Area = {
     "tests/runtime/identity",
     "tests/contract/specification",
     "tests/tools/members/members.test.ts",
+    "tests/contract/http/credentials.test.ts",
+    "tests/runtime/sent-back.test.ts",
   ],
   first: { "runtime/funnel/access.ts": "tests/contract/permissions.test.ts" },
   changes: {
