@@ -88,6 +88,9 @@ describe("a credential", () => {
     }
     await refused(403, "insufficient_scope", player({}, { ...token, "X-Property-Id": other.id }));
     await refused(400, "invalid", service.get("/api/players", { ...token, "X-Property-Id": "5" }));
+    // A call is about one property, though the user works in both.
+    const both = [{ property_id: service.tenant.id }, { property_id: other.id }];
+    await refused(403, "wrong_property", service.post("/api/players", both, token));
   });
 });
 

@@ -12,6 +12,10 @@ export const claim: Area = {
     "tests/tools/sms/inbound.test.ts",
     "tests/tools/journeys/lifecycle.test.ts",
   ],
+  first: {
+    "tools/campaigns/delivery/claim.ts": "tests/tools/campaigns/delivery/waiting.test.ts",
+    "tools/campaigns/delivery/due-sends.ts": "tests/tools/campaigns/delivery/waiting.test.ts",
+  },
   unnoticeable: {
     "and s.id > ${NIL_UUID}":
       "A claimed send is due no more; the condition spares the claim to look at it again.",

@@ -9,6 +9,12 @@ export const erasure: Area = {
     "tests/tools/player-merge",
     "tests/tools/journeys/lifecycle.test.ts",
   ],
+  first: {
+    "tools/privacy/data-deletion.ts": "tests/tools/privacy/erasure.test.ts",
+    "tools/privacy/erase.ts": "tests/tools/privacy/others.test.ts",
+    "tools/privacy/request.ts": "tests/tools/privacy/erasure.test.ts",
+    "tools/privacy/finish-erasure.job.ts": "tests/tools/privacy/canary.test.ts",
+  },
   changes: {
     "tools/privacy/data-deletion.ts": [
       ["if (requestedBy !== undefined) await checkUser(context, requestedBy);", ""],

@@ -7,7 +7,9 @@ export const gate: Area = {
     "tests/tools/compliance/compliance-check.test.ts",
     "tests/tools/compliance/lists.test.ts",
     "tests/tools/compliance/dnc-entries.test.ts",
+    "tests/tools/games/barred.test.ts",
   ],
+  first: { "tools/statuses/players.ts": "tests/tools/games/barred.test.ts" },
   unnoticeable: {
     "(x.ends_at is null":
       "Nobody can write an exclusion that starts later: create_self_exclusion refuses it.",

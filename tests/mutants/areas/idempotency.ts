@@ -7,6 +7,11 @@ export const idempotency: Area = {
     "tests/contract/specification/errors-and-limits.test.ts",
     "tests/transports/mcp/confirm.test.ts",
   ],
+  first: {
+    "runtime/funnel/idempotency.ts": "tests/contract/http/idempotency.test.ts",
+    "runtime/funnel/transaction.ts": "tests/contract/http/idempotency.test.ts",
+    "runtime/funnel/recorded-refusals.ts": "tests/contract/http/idempotency.test.ts",
+  },
   changes: {
     "runtime/funnel/idempotency.ts": [
       ["/^[\\x21-\\x7e]{1,255}$/", "/^[\\x20-\\x7e]{1,255}$/"],

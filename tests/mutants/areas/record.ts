@@ -3,6 +3,10 @@ import type { Area } from "../change.ts";
 export const record: Area = {
   name: "record",
   tests: ["tests/tools/campaigns/delivery", "tests/tools/providers"],
+  first: {
+    "tools/campaigns/delivery/record-outcomes.ts": "tests/tools/campaigns/delivery/outcomes.test.ts",
+    "tools/campaigns/delivery/batch.ts": "tests/tools/campaigns/delivery/vendor.test.ts",
+  },
   changes: {
     "tools/campaigns/delivery/record-outcomes.ts": [
       ["const MOST_ATTEMPTS = 5;", "const MOST_ATTEMPTS = 6;"],

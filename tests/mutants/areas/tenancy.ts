@@ -9,6 +9,8 @@ export const tenancy: Area = {
     "tests/runtime/identity",
     "tests/contract/specification",
     "tests/tools/members/members.test.ts",
+    "tests/contract/http/credentials.test.ts",
+    "tests/runtime/sent-back.test.ts",
   ],
   first: { "runtime/funnel/access.ts": "tests/contract/permissions.test.ts" },
   changes: {
@@ -38,7 +40,7 @@ export const tenancy: Area = {
       ['if (ids.size > 1) throw new Fault("wrong_property");', ""],
       ["scopesIn(call.actor, id).length === 0)\n    throw", "false)\n    throw"],
       ["if (!scopesIn(call.actor, id).includes(operation.scope)) throw", "if (false) throw"],
-      ['if (call.actor.type === "user") requireRole', 'if (call.actor.type === "system") requireRole'],
+      ['if (call.actor.type === "user") requireRole', "if (false) requireRole"],
       ["if (role === null || !roles.includes(role)) throw", "if (role === null) throw"],
       ['  admin: ["admin"],', '  admin: ["admin", "manager"],'],
       ["if (list.length === 1) return list[0]!;", "if (list.length > 0) return list[0]!;"],

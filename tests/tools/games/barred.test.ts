@@ -112,6 +112,16 @@ describe.each(Object.entries(BARS))("a player who is %s", (_, { fields, act }) =
   });
 });
 
+test("a refusal names the status that bars, and calls nobody self-excluded who is erased", async () => {
+  for (const bar of ["banned", "deceased", "erased"]) {
+    const player = await place.player({ tier: "Gold" });
+    await BARS[bar]!.act!(player);
+    const input = { gameId: game, playerId: player, propertyId: place.id };
+    const { body } = await service.post("/api/functions/play-game", input);
+    expect(body.details).toEqual([{ field: "playerId", message: bar }]);
+  }
+});
+
 test("a player whom nothing bars plays on every face", async () => {
   const player = await place.player({ tier: "Gold" });
   for (const [face, ask] of Object.entries(FACES)) expect(REFUSALS, face).not.toContain(await ask(player));

@@ -384,3 +384,31 @@ test("an address that the array suppresses twice is refused at its second place"
   expect([refused.status, refused.body.details[0].field]).toEqual([400, "[2].expires_at"]);
   expect((await service.post("/api/suppressions", rows.slice(0, 2))).status).toBe(201);
 });
+
+test("an array that PostgreSQL refuses names the refused record, though a record before it has a second statement", async () => {
+  const [free, taken] = ["Free", "Taken"].map((name) => ({ name, type: "static" }));
+  expect((await service.post("/api/segments", taken)).status).toBe(201);
+  const named = await service.post("/api/segments", [free, taken]);
+  expect([named.status, named.body.error]).toEqual([
+    409,
+    'Record [1]: A segment with name "Taken" exists already.',
+  ]);
+  // Another call suppresses the address between the look-up and the insert. A computed column is read behind it.
+  const rows = ["meanwhile-free", "meanwhile"].map((name) => ({
+    channel: "email",
+    address: `${name}@example.com`,
+  }));
+  await service.post("/api/suppressions", { ...rows[1], channel: "all" });
+  const { refused } = await service.database.db.asProperty(service.tenant.id, async (sql) => {
+    await sql`
+      insert into suppressions (property_id, channel, address_hash, reason)
+      select property_id, 'email', address_hash, reason from suppressions
+      where property_id = ${service.tenant.id} and address = ${rows[1]!.address}
+      on conflict do nothing`;
+    const refused = service.post("/api/suppressions", rows);
+    await lockWaits(admin, 1);
+    return { refused };
+  });
+  const { status, body } = await refused;
+  expect([status, body.error]).toEqual([409, expect.stringMatching(/^Record \[1\]: /)]);
+});
