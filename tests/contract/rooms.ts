@@ -60,7 +60,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "tools/themes/logo": ["logo.ts"],
   "tools/themes": ["theme.ts"],
   "tools/users": ["user.ts"],
-  "tools/uses": ["refuse-used.ts", "waiting-campaigns.ts"],
+  "tools/uses": ["count-sends.ts", "refuse-used.ts", "waiting-campaigns.ts"],
   "tools/voice/law": ["law.ts"],
   "tools/voice/simulator": ["personas.ts", "simulate.ts"],
   "transports/app": ["app.ts"],

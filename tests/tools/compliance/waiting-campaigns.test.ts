@@ -1,5 +1,8 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { workAsSystem } from "#runtime/funnel/system-work.ts";
 import { CATALOG } from "#tools/catalog.ts";
+import { waitingWords } from "#tools/uses/waiting-campaigns.ts";
 import { onceOverMcp } from "../../support/operation-calls.ts";
 import { newScenario, type Scenario } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
@@ -72,4 +75,20 @@ test("a question about a looser frequency rule names the campaigns whose message
   expect((await agent("delete_frequency_rule", { id })).data.message).toContain(words);
   await scenario.call("update_frequency_rule", { id, is_active: false });
   expect((await agent("delete_frequency_rule", { id })).data.message).not.toContain("may go out");
+});
+
+test("messages that wait are read a page at a time, as long as there is time, and the words say so", async () => {
+  await waiting("Spring", 5, "quiet_hours");
+  await waiting("Summer", 4, "quiet_hours");
+  const property = (await service.internals.directory.property(scenario.id))!;
+  const words = (countUntil: number) =>
+    workAsSystem(service.internals, { property, transport: "job", requestId: randomUUID() }, (context) =>
+      waitingWords(context, "quiet_hours", ["sms"], { countUntil, page: 2 }),
+    );
+  const whole =
+    '9 messages wait for open hours and may go out at once, of 2 campaigns: "Spring" (5), "Summer" (4).';
+  expect(await words(Number.POSITIVE_INFINITY)).toEqual([whole]);
+  expect(await words(performance.now() - 1)).toEqual([
+    "Messages may wait for open hours and go out at once: there was no time to count those of all campaigns.",
+  ]);
 });

@@ -60,7 +60,7 @@ test("a campaign whose segment is gone has no count, and the reason in words", a
     type: "dynamic",
     conditions: [{ field: "tier", operator: "eq", value: "Gold" }],
   });
-  const campaign_id = await scenario.campaign({ name: "Golden week" });
+  const campaign_id = await scenario.campaign({ name: "Golden\nweek" });
   await scenario.call("schedule_campaign", { campaign_id, segment_id, scheduled_at: inDays(3) });
   await scenario.query(
     (sql) => sql`
@@ -69,7 +69,7 @@ test("a campaign whose segment is gone has no count, and the reason in words", a
   const { campaigns, warnings } = await forecast();
   expect(campaigns).toMatchObject([{ id: campaign_id, audience: null, allowed: null }]);
   expect(warnings).toEqual([
-    expect.stringMatching(/^the audience of Golden week cannot be counted: .*segment/),
+    expect.stringMatching(/^the audience of "Golden\\nweek" cannot be counted: .*segment/),
   ]);
 });
 
@@ -97,7 +97,7 @@ test("messages are read a page at a time, as long as there is time, and those no
   expect(await count(performance.now() - 1)).toEqual({
     messages: [],
     uncounted: [
-      "the time for counting was over: the messages of Five, Four are not counted, or only in part",
+      'the time for counting was over: the messages of "Five", "Four" are not counted, or only in part',
     ],
   });
 });

@@ -345,9 +345,12 @@ const BARS: Record<Kind, (playerId: string) => Promise<unknown>> = {
 };
 
 /** Looks at the live calls, as the worker does every two seconds. */
-async function look(): Promise<void> {
+const look = () => due("watch_calls");
+
+/** Runs the waiting jobs of this name. */
+async function due(name: string): Promise<void> {
   await service.internals.db.asSystem(
-    (sql) => sql`update queue set run_at = now() where property_id = ${scenario.id} and name = 'watch_calls'`,
+    (sql) => sql`update queue set run_at = now() where property_id = ${scenario.id} and name = ${name}`,
   );
   service.internals.wake();
   await service.idle();
@@ -551,12 +554,7 @@ async function later(hours: number): Promise<void> {
       update voice_calls set created_at = ${shifted("created_at", ago)}, updated_at = ${shifted("updated_at", ago)}
       where property_id = ${scenario.id}`,
   );
-  await service.internals.db.asSystem(
-    (sql) =>
-      sql`update queue set run_at = now() where property_id = ${scenario.id} and name = 'settle_calls'`,
-  );
-  service.internals.wake();
-  await service.idle();
+  await due("settle_calls");
 }
 
 test.each(KINDS)(
@@ -650,6 +648,42 @@ test("the vendor's id of an erased person's call goes too where the vendor tells
   record = () => HttpResponse.json({ message: "not found" }, { status: 404 });
   await later(1);
   expect(await row()).toMatchObject({ status: "unknown", provider_call_id: null });
+});
+
+test("a call that its vendor names behind the erasure is ended too, however long the vendor refuses", async () => {
+  const [called, named] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  apis.use(
+    http.post("https://api.vapi.ai/call", async () => {
+      called.resolve();
+      await named.promise;
+      return HttpResponse.json({ id: "vendor-call", status: "queued" }, { status: 201 });
+    }),
+  );
+  endAnswer = () => HttpResponse.json({}, { status: 500 });
+  await scenario.call("create_message_provider", {
+    channel: "voice",
+    kind: "vapi",
+    name: "vapi",
+    credentials: VENDORS.vapi.credentials,
+    allows_gaming: true,
+  });
+  const playerId = await scenario.caller();
+  const campaign = await scenario.voiceCampaign();
+  await scenario.send(campaign);
+  await called.promise;
+  await scenario.call("data_deletion", { propertyId: scenario.id, playerId, reason: "asked" });
+  named.resolve();
+  await service.idle();
+  apis.resetHandlers();
+  record = () => HttpResponse.json(VENDORS.vapi.running);
+  await due("finish_erasure");
+  expect(await scenario.sends(campaign)).toMatchObject([{ player: null, status: "sent" }]);
+  endAnswer = () => HttpResponse.json(VENDORS.vapi.ended);
+  ends = [];
+  await restUntil("-1 hour");
+  await look();
+  expect(ends).toContain(VENDORS.vapi.endsBy);
+  expect(await row()).toMatchObject({ player_id: null, stopped_at: expect.any(String) });
 });
 
 test.each(KINDS)("the words that %s reports after an erasure are not kept", async (kind) => {

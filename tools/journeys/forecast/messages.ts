@@ -1,14 +1,13 @@
 import { z } from "zod";
 import { cast, literals, sql } from "#db/sql.ts";
-import { NIL_UUID } from "#db/types.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
+import { quoted } from "#runtime/visible-text.ts";
 import { BEGUN_CAMPAIGNS, CAMPAIGN_STATUSES } from "#tools/statuses/campaigns.ts";
 import { WAITING_SENDS } from "#tools/statuses/sends.ts";
+import { countSends } from "#tools/uses/count-sends.ts";
 import type { Span } from "./coming.ts";
 
 const MOST_CAMPAIGNS = 400;
-/** Sends that one statement reads. */
-const PAGE = 50_000;
 const MOST_NAMES = 5;
 
 export const ComingMessages = z.object({
@@ -36,13 +35,15 @@ interface Waiting {
  * The planned messages that wait for a time in the span, by day and campaign, with the reasons why some are not counted.
  * Reads a page of sends at a time, until the time for counting is over.
  */
-export async function comingMessages(context: Tenant, span: Span, page = PAGE) {
+export async function comingMessages(context: Tenant, span: Span, page?: number) {
+  const { countUntil } = span;
+  const key = dayOf(context, span);
   const campaigns = await waitingCampaigns(context);
   const calendar = await calendarOf(context, span);
   const messages: Messages[] = [];
   const cut: string[] = [];
   for (const campaign of campaigns.slice(0, MOST_CAMPAIGNS)) {
-    const { days, isWhole } = await countDays(context, campaign, span, page);
+    const { counts: days, isWhole } = await countSends(context, campaign, { key, countUntil, page });
     messages.push(
       ...messagesOf(campaign, campaign.throttle_per_minute === null ? days : paced(campaign, days, calendar)),
     );
@@ -61,7 +62,10 @@ export async function comingMessages(context: Tenant, span: Span, page = PAGE) {
 
 function uncountedWords(names: readonly string[]): string {
   const more = names.length - MOST_NAMES;
-  const shown = names.slice(0, MOST_NAMES).join(", ");
+  const shown = names
+    .slice(0, MOST_NAMES)
+    .map((name) => quoted(name))
+    .join(", ");
   const all = more > 0 ? `${shown} and ${more} more` : shown;
   return `the time for counting was over: the messages of ${all} are not counted, or only in part`;
 }
@@ -81,39 +85,11 @@ async function waitingCampaigns({ sql: transaction, property }: Tenant): Promise
 
 type Days = Readonly<Record<string, number>>;
 
-/** The waiting messages of a campaign by day, a past one counted today. */
-async function countDays(
-  { sql: transaction, property }: Tenant,
-  { id, journey_id }: Waiting,
-  { until, countUntil }: Span,
-  page: number,
-): Promise<{ days: Days; isWhole: boolean }> {
-  const days: Record<string, number> = {};
-  for (let last = NIL_UUID, read = page; read === page; ) {
-    if (performance.now() > countUntil) return { days, isWhole: false };
-    // Only the sends of journeys have an index of the open ones: their campaigns have no end.
-    const [counted] = await transaction<[{ read: number; last: string | null; days: Days }]>`
-      with page as materialized (
-        select s.id, s.status, s.scheduled_for from campaign_sends s
-        where s.property_id = ${property.id} and s.campaign_id = ${id} and s.id > ${last}
-          ${journey_id === null ? sql`` : sql`and s.is_open`}
-        order by s.id limit ${page}
-      ), days as (
-        select (greatest(scheduled_for, now()) at time zone ${property.timezone})::date::text as day,
-          count(*)::int as messages
-        from page
-        where status in (${literals(WAITING_SENDS)})
-          and coalesce(scheduled_for, now()) < ${cast(new Date(until).toISOString(), "timestamptz")}
-        group by 1
-      )
-      select (select count(*)::int from page) as read, (select id from page order by id desc limit 1) as last,
-        coalesce((select json_object_agg(day, messages) from days), '{}') as days`;
-    for (const [day, messages] of Object.entries(counted.days)) days[day] = (days[day] ?? 0) + messages;
-    read = counted.read;
-    last = counted.last ?? last;
-  }
-  return { days, isWhole: true };
-}
+/** The day of a waiting message `s` of the span, a past one counted today, as SQL. */
+const dayOf = ({ property }: Tenant, { until }: Span) => sql`
+  case when s.status in (${literals(WAITING_SENDS)})
+      and coalesce(s.scheduled_for, now()) < ${cast(new Date(until).toISOString(), "timestamptz")}
+    then (greatest(s.scheduled_for, now()) at time zone ${property.timezone})::date::text end`;
 
 interface Calendar {
   today: string;

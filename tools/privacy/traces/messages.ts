@@ -15,6 +15,12 @@ import {
 const ofTheirSends = ({ sql, property, person }: About) => sql`
   select id from campaign_sends where property_id = ${property.id} and player_id = ${person.id}`;
 
+/** Those too that an earlier pass has freed while the vendor had their send: it has named the call meanwhile. */
+const theirCalls = (about: About) => about.sql`t.send_id in (
+  select c.send_id from voice_calls c
+  where c.property_id = ${about.property.id} and c.player_id = ${about.person.id}
+  union all ${ofTheirSends(about)})`;
+
 /** By ids, because the planner finds no index for an `or` of two conditions. */
 const theirMails = (about: About) => about.sql`
   select m.id from mailbox_messages m, unnest(${about.person.addresses}::text[]) as a
@@ -79,6 +85,8 @@ const CALL_KEPT = [
   "started_at",
   "disclosed_at",
   "stopped_at",
+  "stop_refusals",
+  "stop_again_at",
   "ended_at",
   "seconds",
   "cost",
@@ -170,7 +178,7 @@ export const MESSAGE_TRACES: readonly Trace[] = [
   {
     // Before the sends, which the calls belong to.
     table: "voice_calls",
-    rows: byPlayer,
+    rows: theirCalls,
     exported: "voice_calls",
     erasure: {
       set: {

@@ -161,16 +161,21 @@ function callsPart(calls: Structured): string {
 /** The reasons are the gate's own words. */
 function eligibilityPart({ channel, allowed, reasons: against, defer }: Structured): string {
   if (allowed !== true) return `not allowed by ${channel}: ${[against].flat().join(", ")}.`;
+  const dropped = isRecord(defer) && defer.dropped === true ? " (a message is dropped)" : "";
   const later = isRecord(defer)
-    ? `, but not now: ${[defer.reasons].flat().join(", ")} until ${defer.retry_at}`
+    ? `, but not now${dropped}: ${[defer.reasons].flat().join(", ")} until ${defer.retry_at}`
     : "";
   return `allowed by ${channel}${later}.`;
 }
 
 function checkedPart({ counts }: Structured): string {
   if (!isRecord(counts)) return "see the answer's fields.";
-  const { checked, allowed, waiting, blocked, deferred } = counts;
-  const later = waiting ? ` ${waiting} of them must wait${reasons("", deferred)}.` : "";
+  const { checked, allowed, waiting, dropped, blocked, deferred } = counts;
+  const delays = [
+    waiting && `${waiting} of them must wait`,
+    dropped && `${dropped} of them would be dropped`,
+  ].filter(Boolean);
+  const later = delays.length > 0 ? ` ${delays.join(", ")}${reasons("", deferred)}.` : "";
   return `${allowed} of ${checked} may be contacted${reasons("; reasons", blocked)}.${later}`;
 }
 

@@ -88,7 +88,7 @@ const PROMPTS: Readonly<Record<string, Written>> = {
 
 1. explain_eligibility with playerId and channel, and with campaignId if it is about one campaign: it answers every rule, and the records that decided.
 2. Where a record needs to be seen, read it with the get_… of its table, as get_suppression.
-3. If nothing bars the player, look at list_campaign_sends with the filter player_id: skip_reasons, status and error_message of the last ones. defer means that the message waits for its hour.
+3. If nothing bars the player, look at list_campaign_sends with the filter player_id: skip_reasons, status and error_message of the last ones. defer means that the message waits for its hour; with dropped it is dropped, and does not wait.
 4. Answer in three sentences: which rule, which record with its date, and what would have to happen before a message may go. Do not propose to lift a bar that the person requested.`,
   },
   audit_consent: {

@@ -198,6 +198,24 @@ test("an answer on who may be contacted tells the reasons in its text", async ()
   expect(sentenceOf(CATALOG.operations.get("explain_eligibility")!, later)).toContain(
     "allowed by email, but not now: frequency_capped until 2027-07-01T20:00:00Z.",
   );
+  const dropped = { ...later, defer: { ...defer, reasons: ["quiet_hours"], dropped: true } };
+  expect(sentenceOf(CATALOG.operations.get("explain_eligibility")!, dropped)).toContain(
+    "allowed by email, but not now (a message is dropped): quiet_hours until 2027-07-01T20:00:00Z.",
+  );
+  const counts = {
+    checked: 4,
+    allowed: 4,
+    waiting: 1,
+    dropped: 2,
+    blocked: {},
+    deferred: { quiet_hours: 3 },
+  };
+  const check = (some: object) =>
+    sentenceOf(CATALOG.operations.get("compliance_check")!, { counts: { ...counts, ...some } });
+  expect(check({})).toContain("1 of them must wait, 2 of them would be dropped: quiet_hours 3.");
+  expect(check({ waiting: 0, deferred: { quiet_hours: 2 } })).toContain(
+    "4 of 4 may be contacted. 2 of them would be dropped: quiet_hours 2.",
+  );
   const all = await ask("segment_reach", {
     conditions: [{ field: "player_id", operator: "eq", value: "E1" }],
   });
