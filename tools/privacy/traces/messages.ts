@@ -79,6 +79,8 @@ const CALL_KEPT = [
   "started_at",
   "disclosed_at",
   "stopped_at",
+  "stop_refusals",
+  "stop_again_at",
   "ended_at",
   "seconds",
   "cost",
