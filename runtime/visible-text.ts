@@ -8,9 +8,9 @@ const CONTROL = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]/g;
 
 const LINE_BREAKS = /[\n\r\u2028\u2029]+/g;
 
-/** Text on one line: after a break in it, readers would take its rest for words of ours. */
+/** Text on one line, with a mark where it turns letters around: both would change how readers take our words behind it. */
 export function oneLine(text: string): string {
-  return text.replace(LINE_BREAKS, " ");
+  return marked(text).replace(LINE_BREAKS, " ");
 }
 
 /** A text of callers or players in quotes, as JSON on one line. A longer one is cut, and says so. */
@@ -23,10 +23,19 @@ export function quoted(text: string, most = 100): string {
 
 /** Text without invisible characters. Words name those that turn the letters behind them around. */
 export function visible(text: string): string {
-  return withoutInvisible(text).replace(CONTROL, "");
+  return bare(marked(text));
 }
 
 /** The same for JSON text, which may have control characters between its values. */
-export function withoutInvisible(json: string): string {
-  return json.replace(TURNED, "[turned around:] ").replace(INVISIBLE, "");
+export function visibleJson(json: string): string {
+  return marked(json).replace(INVISIBLE, "");
+}
+
+/** Text without invisible characters, for looking for something in it. Words in their place would part an address. */
+export function bare(text: string): string {
+  return text.replace(INVISIBLE, "").replace(CONTROL, "");
+}
+
+function marked(text: string): string {
+  return text.replace(TURNED, "[turned around:] ");
 }

@@ -7,6 +7,13 @@ export class DeadlineExceeded extends Error {
   readonly code = "57014";
 }
 
+/** A transaction that the database had begun did not end within its deadline: its own work is too slow, or is locked out. */
+export class TransactionOverrun extends DeadlineExceeded {
+  constructor(deadline: number) {
+    super(`no answer within ${deadline} ms, so the transaction was rolled back`);
+  }
+}
+
 /** The connection or the commit failed: the transaction was rolled back, or its outcome is unknown. */
 export class ConnectionLost extends Error {
   readonly code = "CONNECTION_CLOSED";

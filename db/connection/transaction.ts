@@ -4,6 +4,7 @@ import {
   command,
   DeadlineExceeded,
   type Pool,
+  TransactionOverrun,
   unlessLost,
   withDeadline,
 } from "#db/connection/open.ts";
@@ -44,7 +45,8 @@ export function transact<T>(
   work: Work<T>,
   { statements, readOnly, deadline = REQUEST_DEADLINE }: Opening,
 ): Promise<T> {
-  return withClient(pool, deadline, async (client) => {
+  let hasBegun = false;
+  const running = withClient(pool, deadline, async (client) => {
     const { sql } = client;
     const isLost = () => client.lost;
     // Not awaited: the handler's first query follows on the wire at once.
@@ -54,7 +56,10 @@ export function transact<T>(
       ...statements,
     ];
     const opened = Promise.all(opening.map((text) => command(sql, text).simple().execute())).then(
-      () => null,
+      () => {
+        hasBegun = true;
+        return null;
+      },
       (error: unknown) => ({ error }),
     );
     const { last, statements: lastStatements } = lastRows();
@@ -80,6 +85,9 @@ export function transact<T>(
     // An error of the commit leaves its outcome open: a cluster reports so that a node was lost meanwhile.
     if (tag !== "COMMIT" || failed) throw new ConnectionLost({ cause: failed?.reason });
     return result;
+  });
+  return running.catch((error: unknown) => {
+    throw hasBegun && error instanceof DeadlineExceeded ? new TransactionOverrun(deadline) : error;
   });
 }
 

@@ -1,3 +1,5 @@
+import { isSqlState } from "#db/connection/error-code.ts";
+import { DeadlineExceeded, TransactionOverrun } from "#db/connection/open.ts";
 import { semaphore } from "#db/semaphore.ts";
 import { Fault, toFault } from "#runtime/faults.ts";
 import { type SystemWork, workAsSystem } from "#runtime/funnel/system-work.ts";
@@ -22,8 +24,9 @@ export function jobContexts(dependencies: JobDependencies, wake: SystemWork["wak
   // One connection stays free for claims and heartbeats, however many jobs have a transaction open.
   const limited = semaphore(Math.max(1, config.databasePool - 1));
   const broken = new WeakSet<object>();
-  const guarded = <T>(work: () => Promise<T>): Promise<T> =>
+  const guarded = <T>({ name }: ClaimedJob, work: () => Promise<T>): Promise<T> =>
     limited(work).catch((error: unknown) => {
+      if (isOverrun(error)) throw overrun(name, error);
       if (isInterruption(error)) broken.add(error);
       throw error;
     });
@@ -48,17 +51,33 @@ export function jobContexts(dependencies: JobDependencies, wake: SystemWork["wak
       log: log.child({ job: claimed.name, jobId: claimed.id, trace: currentActivity()?.traceId }),
       runtime: jobRuntime,
       transact: (work) =>
-        guarded(() => {
+        guarded(claimed, () => {
           const startedAt = performance.now();
           return inProperty(claimed, (context) => work(context, startedAt));
         }),
       transactSystem: (work) =>
-        guarded(() => db.asSystem(work, { before: fence(claimed), deadline: TRANSACTION_DEADLINE })),
+        guarded(claimed, () => db.asSystem(work, { before: fence(claimed), deadline: TRANSACTION_DEADLINE })),
     }),
     /** Whether the database broke off one of the job's transactions with this error. */
     interrupted: (error: unknown): boolean =>
       typeof error === "object" && error !== null && broken.has(error),
   };
+}
+
+const QUERY_CANCELED = "57014";
+
+/** The job's own transaction was too slow. It counts as an attempt: with each, a job may do less at a time. */
+function isOverrun(error: unknown): boolean {
+  if (error instanceof DeadlineExceeded) return error instanceof TransactionOverrun;
+  return isSqlState(error, QUERY_CANCELED);
+}
+
+function overrun(job: string, cause: unknown): Fault {
+  const seconds = TRANSACTION_DEADLINE / 1000;
+  return new Fault("unavailable", {
+    message: `A transaction of the job ${job} took longer than its ${seconds} seconds and was rolled back. Look for slow statements and held locks in PostgreSQL, then run it again.`,
+    cause,
+  });
 }
 
 function isInterruption(error: unknown): error is object {

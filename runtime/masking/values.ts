@@ -1,4 +1,4 @@
-import { visible } from "#runtime/visible-text.ts";
+import { bare } from "#runtime/visible-text.ts";
 
 /** It begins at the sign, so that a long text without one is read once; the part before it has a bound. */
 const EMAIL =
@@ -138,7 +138,7 @@ export function maskedCell(text: string, column: string): string {
   const known = plainName(column);
   if (text === "" || IMPERSONAL.has(known)) return text;
   if (Object.hasOwn(FIELDS, known)) return FIELDS[known]!(text);
-  const masked = maskedText(visible(text)).replace(WRITTEN_NUMBER, "•••••$1");
+  const masked = maskedText(bare(text)).replace(WRITTEN_NUMBER, "•••••$1");
   return MASKED_ADDRESS.test(masked) ? masked : "•••";
 }
 
@@ -243,7 +243,14 @@ function maskedString(text: string, field: string, written: boolean): string {
   if (text === "") return text;
   const known = plainName(field);
   if (Object.hasOwn(FIELDS, known)) return FIELDS[known]!(text);
-  const masked = maskedText(SOURCES.has(known) ? visible(text).replace(SENT_FIELDS, "") : visible(text));
+  const plain = bare(text);
+  const masked = maskedForm(plain, known, written);
+  // Without anything to mask it stays whole: the answer marks the characters that turn its letters around.
+  return masked === plain ? text : masked;
+}
+
+function maskedForm(plain: string, known: string, written: boolean): string {
+  const masked = maskedText(SOURCES.has(known) ? plain.replace(SENT_FIELDS, "") : plain);
   if (VENDORS_WORDS.has(known)) return masked.replace(REPEATED_NUMBER, "•••••$1");
   return written || AS_WRITTEN.has(known) ? masked.replace(WRITTEN_NUMBER, "•••••$1") : masked;
 }

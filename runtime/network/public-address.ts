@@ -8,6 +8,9 @@ export interface OutgoingOptions {
   allowHttp: boolean;
 }
 
+/** The end of a refusal at configuration: an operator's setting allows such receivers, also to the command line. */
+export const PRIVATE_ALLOWED = "WEBHOOK_ALLOW_PRIVATE=on lets it be, for development.";
+
 /** The receiver has an address that the service does not call. */
 export class AddressRefused extends Error {
   constructor(message: string) {

@@ -31,7 +31,7 @@ function valueWords(value: unknown): string {
 /** A record, for people: by its name, or else by what callers have written. */
 export function recordWords(table: Pick<Table, "noun" | "columns">, row: Row): string {
   const record = row as Record<string, unknown>;
-  if (typeof record.name === "string") return `the ${words(table.noun)} ${JSON.stringify(record.name)}`;
+  if (typeof record.name === "string") return `the ${words(table.noun)} ${quoted(record.name, MOST_VALUE)}`;
   const written = Object.entries(table.columns).flatMap(([name, { write, read }]) =>
     write !== "never" && read === "answered" && record[name] !== null ? [[name, record[name]]] : [],
   );

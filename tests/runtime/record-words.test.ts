@@ -17,6 +17,16 @@ test("a quoted text has no line break of its own, and no half of a character", (
   expect(quoted("😀😀", 3)).toBe('"😀�" and 1 more characters');
 });
 
+test("a quoted text says where it would turn the letters behind it around", async () => {
+  expect(quoted("Get \u202e15")).toBe('"Get [turned around:] 15"');
+  expect(fieldWords({ name: "\u202e15", inbox: ["\u202d15"] })).toBe(
+    'name "[turned around:] 15", inbox ["[turned around:] 15"]',
+  );
+  const sentences = () => ["The list \u202e goes to 15."];
+  const { sentences: shown } = await proposedQuestions([{ state: "x", sentences }]);
+  expect(shown).toEqual(["The list [turned around:]  goes to 15."]);
+});
+
 test("a sentence of a question is one line, with every text in it", async () => {
   const sentences = () => ["It goes to 2 players.\nIt goes to nobody.\u2028It is free."];
   const { sentences: shown } = await proposedQuestions([{ state: "x", sentences }]);

@@ -54,10 +54,37 @@ export function normalizeEmail(text: string): string | null {
  * country's numbers do: 06 12 34 56 78 is of France, and +10612345678 would bar nobody. An extension is dropped.
  */
 export function normalizePhone(text: string, defaultCountry: string): string | null {
-  const country: CountryCode = isSupportedCountry(defaultCountry) ? defaultCountry : "US";
+  const country = countryOf(defaultCountry);
+  const american = americanPhone(text, country);
+  if (american !== null) return american;
   const number = parsePhoneNumberFromString(text, { defaultCountry: country, extract: false });
   const isOwn = number && (/^\s*[+＋]/u.test(text) ? number.isPossible() : number.isValid());
   return isOwn ? number.number : null;
+}
+
+/**
+ * The phone number that a network reports, as E.164. The person has it, so its length alone counts: a STOP of a number
+ * that is newer than the library's list must bar it. A gateway may leave out the plus, also of a number from abroad.
+ */
+export function reportedPhone(text: string, defaultCountry: string): string | null {
+  const known = normalizePhone(text, defaultCountry);
+  if (known !== null) return known;
+  const options = { defaultCountry: countryOf(defaultCountry), extract: false };
+  const dialed = parsePhoneNumberFromString(text, options);
+  return dialed?.isPossible() ? dialed.number : normalizePhone(`+${text}`, defaultCountry);
+}
+
+function countryOf(country: string): CountryCode {
+  return isSupportedCountry(country) ? country : "US";
+}
+
+const NANP = /^(?:\+?1[ .-]?)?(?:\(([2-9]\d\d)\)|([2-9]\d\d))[ .-]?([2-9]\d\d)[ .-]?(\d{4})$/;
+
+/** A North American number of any area code, without the library's 10 µs. The library's list lacks new area codes. */
+function americanPhone(text: string, country: string): string | null {
+  if (country !== "US" && country !== "CA" && !text.startsWith("+1")) return null;
+  const match = NANP.exec(text);
+  return match && `+1${match[1] ?? match[2]}${match[3]}${match[4]}`;
 }
 
 // Deriving the key again for each address cost more than the hash.

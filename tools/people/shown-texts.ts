@@ -1,4 +1,4 @@
-import { visible } from "#runtime/visible-text.ts";
+import { bare } from "#runtime/visible-text.ts";
 
 /** A player's texts that messages show as they are; the custom fields are others. */
 export const SHOWN_TEXTS = ["first_name", "last_name", "tier"] as const;
@@ -13,7 +13,7 @@ const WEB_ADDRESS = /:\/\/|www\.|[\p{L}\p{N}][.\u3002](?:xn--|\p{L}{2})/iu;
 /** The way to strangers that a value of a player shows where a message shows it, in words; null without one. */
 export function contactIn(value: unknown): string | null {
   // Full-width letters and dots count as those that they stand for.
-  const text = visible(JSON.stringify(value) ?? "").normalize("NFKC");
+  const text = bare(JSON.stringify(value) ?? "").normalize("NFKC");
   if (WEB_ADDRESS.test(text)) return "a web address";
   return PHONE.test(text) ? "a phone number" : null;
 }

@@ -15,6 +15,15 @@ import players from "./players.table.ts";
 
 /** The statuses that this function sets and removes. Self-exclusion and erasure have their own functions. */
 const SET = ["banned", "deceased"] as const;
+const OTHER_WAYS: Readonly<Record<string, string>> = {
+  self_excluded: "is set by create_self_exclusion",
+  erased: "is set by data_deletion",
+};
+
+function otherWay({ input }: { input?: unknown }): string | undefined {
+  const way = typeof input === "string" && Object.hasOwn(OTHER_WAYS, input) ? OTHER_WAYS[input] : undefined;
+  return way && `${input} ${way}`;
+}
 
 export default tool({
   name: "set_player_status",
@@ -29,7 +38,9 @@ export default tool({
   input: {
     propertyId: z.uuid(),
     playerId: z.uuid().describe("From list_players"),
-    status: z.enum([...SET, ...FREE_STATUSES]).describe("banned and deceased get no messages"),
+    status: z
+      .enum([...SET, ...FREE_STATUSES], { error: otherWay })
+      .describe("banned and deceased get no messages"),
     reason: z.string().trim().min(1).max(500).optional().describe("Recorded in the audit log"),
   },
   output: viewOf(players),

@@ -1,7 +1,7 @@
 import type { Notice } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { EventName } from "#runtime/operation/events.ts";
-import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
+import { addressHash, normalizeEmail, reportedPhone } from "#tools/people/address.ts";
 import { isMachine, recordEngagement } from "#tools/tracking/engagement.ts";
 import { applyConsequences, type Consequence } from "./bounce-limits.ts";
 import type { ProviderRecord } from "./columns.ts";
@@ -50,7 +50,7 @@ export function toRow(
   const normalized =
     channel === "email"
       ? normalizeEmail(address ?? "")
-      : normalizePhone(address ?? "", property.default_country);
+      : reportedPhone(address ?? "", property.default_country);
   return {
     kind,
     send_id: sendId ?? null,

@@ -5,7 +5,7 @@ import type { SendingChannel } from "#runtime/channels/provider/channel.ts";
 import { counted } from "#runtime/counted.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import { refuseMasked } from "#runtime/masking/refuse-masked.ts";
-import { refuseHost } from "#runtime/network/public-address.ts";
+import { PRIVATE_ALLOWED, refuseHost } from "#runtime/network/public-address.ts";
 import { afterChange } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, type RowOf, table, type Values } from "#runtime/operation/table.ts";
@@ -77,7 +77,8 @@ function checkCredentials({ config }: Context, channel: SendingChannel, kind: st
   const { host, url } = given as { host?: string; url?: string };
   const name = host ?? URL.parse(url ?? "")?.hostname ?? "";
   const refusal = refuseHost(name);
-  if (refusal !== null) throw invalid(host === undefined ? "credentials.url" : "credentials.host", refusal);
+  const field = host === undefined ? "credentials.url" : "credentials.host";
+  if (refusal !== null) throw invalid(field, `${refusal} ${PRIVATE_ALLOWED}`);
 }
 
 function checkSender(address: string): void {

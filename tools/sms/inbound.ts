@@ -5,7 +5,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import type { ListedAddress } from "#tools/compliance/listed-address.ts";
 import { revoke, revokedWith, suppressRevoked } from "#tools/consent/revoke.ts";
 import { enrollByText } from "#tools/enrollments/enroll.ts";
-import { addressHash, normalizePhone } from "#tools/people/address.ts";
+import { addressHash, reportedPhone } from "#tools/people/address.ts";
 import { type KeywordMatch, keywordsOf, readText } from "./keywords.ts";
 import { hold, settleReviews, UNREAD } from "./reviews.ts";
 import { resume } from "./start.ts";
@@ -88,7 +88,7 @@ function readAs({ optOut }: InboundNotice, reading: KeywordMatch): KeywordMatch 
 /** A sender that is no phone number, such as a short code, keeps the given form. */
 function senderOf({ property }: Context, from: string): ListedAddress {
   const given = storable(from, 100);
-  const address = normalizePhone(given, property.default_country) ?? given;
+  const address = reportedPhone(given, property.default_country) ?? given;
   return { address, hash: addressHash(property.pepper, address) };
 }
 

@@ -3,7 +3,7 @@ import { didYouMean } from "#db/nearest.ts";
 import { formOfValues } from "#db/query/forms.ts";
 import { invalid } from "#runtime/faults.ts";
 import { refuseMasked } from "#runtime/masking/refuse-masked.ts";
-import { refuseUrl } from "#runtime/network/public-address.ts";
+import { PRIVATE_ALLOWED, refuseUrl } from "#runtime/network/public-address.ts";
 import { readable, timestamp, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { SUBSCRIPTIONS } from "#runtime/operation/events.ts";
@@ -15,7 +15,6 @@ const MOST_EVENTS = 100;
 const MOST_CHARACTERS = 2048;
 /** The characters that RFC 3986 has in no place of a URI. */
 const NO_URI = /[^\w\-.~:/?#[\]@!$&'()*+,;=%]/g;
-const DEVELOPMENT = "WEBHOOK_ALLOW_PRIVATE=on lets it be, for development.";
 
 export default table({
   name: "webhook_endpoints",
@@ -80,7 +79,7 @@ export default table({
 function receiverOf({ config }: Context, url: string): string {
   const open = config.webhooksAllowPrivate;
   const refusal = refuseUrl(url, { allowPrivate: open, allowHttp: open });
-  if (refusal !== null) throw invalid("url", open ? refusal : `${refusal} ${DEVELOPMENT}`);
+  if (refusal !== null) throw invalid("url", open ? refusal : `${refusal} ${PRIVATE_ALLOWED}`);
   if (url.search(NO_URI) < 0) return url;
   const uri = new URL(url).href.replace(NO_URI, encodeURIComponent);
   if (uri.length > MOST_CHARACTERS) throw invalid("url", `is longer than ${MOST_CHARACTERS} characters`);

@@ -68,6 +68,30 @@ test("a failing job is tried again until its last attempt, and is kept dead with
   expect((await fixture.rows())[0]!.last_error).toBe("Error: refused 2");
 });
 
+test("a transaction that takes too long spends an attempt, and the dead job says so", async () => {
+  const attempts: number[] = [];
+  const slow = testJob(
+    "slow",
+    async ({ attempt, transactSystem }) => {
+      attempts.push(attempt);
+      await transactSystem(async (sql) => {
+        await sql`set local statement_timeout = 1`;
+        await sql`select pg_sleep(60)`;
+      });
+    },
+    { attempts: 2 },
+  );
+  await start([slow]);
+  await fixture.put(slow);
+  await vi.waitFor(async () => expect((await fixture.rows())[0]?.state).toBe("dead"), 20_000);
+  expect(attempts).toEqual([1, 2]);
+  const [row] = await fixture.rows();
+  expect(row).toMatchObject({ attempts: 2, interruptions: 0 });
+  expect(row!.last_error).toBe(
+    "Fault: A transaction of the job slow took longer than its 60 seconds and was rolled back. Look for slow statements and held locks in PostgreSQL, then run it again.",
+  );
+});
+
 test("a delayed job runs at its time, not before it and not at the next poll", async () => {
   const late: number[] = [];
   const send = testJob("send", ({ transactSystem, jobId }) =>

@@ -73,3 +73,19 @@ test("a picture within a text, and any long text, is masked in time", async () =
     ).toBeLessThan(2000);
   }
 });
+
+test.each([
+  ["error_message", "rejected ana.kovacs\u202e@example.com"],
+  ["text", "write to ana.\u202dkovacs@exam\u202eple.com"],
+  ["text", "call +1702\u202e5550101"],
+  ["phone", "1702\u202e5550101"],
+  ["last_error", "no such number 1702\u202d5550101"],
+])("an address in %s is masked, also where a character in it turns the rest around", (field, text) => {
+  const masked = String(maskedValue(text, field));
+  expect(masked).toMatch(/\*{3}@|•{5}\d{4}/);
+  expect(masked).not.toMatch(/kovacs|example|555|turned/);
+});
+
+test("a text without an address keeps the characters that turn it around, to be marked where it is shown", () => {
+  expect(maskedValue("Get \u202e15", "sentences")).toBe("Get \u202e15");
+});

@@ -49,6 +49,10 @@ test.each([
   ["202.555.0123 ext 5", "US", "+12025550123"],
   ["06 12 34 56 78", "FR", "+33612345678"],
   ["011 33 6 12 34 56 78", "US", "+33612345678"],
+  ["+1 202-555-0123", "US", "+12025550123"],
+  ["1.202.555.0123", "CA", "+12025550123"],
+  // Of an area code that the library does not know yet; a file with it is taken.
+  ["(999) 555-0123", "US", "+19995550123"],
 ])("%j in %s is %s", (text, country, phone) => {
   expect(normalizePhone(text, country)).toBe(phone);
 });
@@ -59,6 +63,8 @@ test.each([
   "call me",
   "06 12 34 56 78",
   "0034 612345678",
+  "202 555 01234",
+  "0115550123",
   "+1202555012345678",
   "tel 2025550123 or 2025550124",
 ])("%j is no phone", (text) => {

@@ -86,3 +86,12 @@ test("a key bans a player and notes a death, and a signed-in manager alone takes
     .body;
   expect(audit).toMatchObject({ entity_id: player.id, diff: { status: "active", reason: "by request" } });
 });
+
+test("a status that another function sets is refused with its name", async () => {
+  const { id: playerId } = await create({ player_id: "OTHER-WAY" });
+  const refused = async (status: string) =>
+    (await call("set-player-status", { playerId, status })).body.error;
+  expect(await refused("self_excluded")).toBe("status: self_excluded is set by create_self_exclusion");
+  expect(await refused("erased")).toBe("status: erased is set by data_deletion");
+  expect(await refused("odd")).toMatch(/banned.*deceased.*active/);
+});

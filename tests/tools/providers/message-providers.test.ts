@@ -79,6 +79,7 @@ test("a property's SMTP server is on the public internet", async () => {
     const { status, body } = await create({ kind: "smtp", credentials: { host } });
     expect(status, host).toBe(400);
     expect(body.details[0].field).toBe("credentials.host");
+    expect(body.error).toMatch(/public internet\. WEBHOOK_ALLOW_PRIVATE=on lets it be, for development\.$/);
   }
   const byUrl = await create({
     kind: "smtp",

@@ -49,6 +49,19 @@ async function replies(): Promise<string[]> {
 }
 
 describe("STOP", () => {
+  test.each([
+    ["447700900123", "+447700900123", "GB"],
+    ["07700 900123", "+447700900123", "GB"],
+    ["33612345678", "+33612345678", "US"],
+    ["9995550123", "+19995550123", "US"],
+  ])("from %s, as a gateway names it, stops texts to %s", async (from, phone, country) => {
+    await scenario.call("update_property", { propertyId: service.tenant.id, default_country: country });
+    await scenario.player("odd", phone);
+    expect(await reasons("sms", phone)).toEqual([]);
+    await say("STOP", { from });
+    expect(await reasons("sms", phone)).toEqual(["no_consent", "suppressed"]);
+  });
+
   test("revokes texts and calls at once, and is confirmed once", async () => {
     await scenario.player("ana", ANA);
     await scenario.player("twin", ANA);

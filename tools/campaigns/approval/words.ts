@@ -118,12 +118,16 @@ export async function examplesOf(context: Context, campaign: Campaign): Promise<
   return [...samples.slice(0, 1).flatMap(senderWords), ...words, ...otherWords(sources, { words, values })];
 }
 
+/** Characters: a whole name with its address. A part of an address may be of another domain. */
+const MOST_SENDER = 500;
+
 /** Readers of a mail see its sender first, and answer to its address of replies. */
 function senderWords({ message }: { message: Messages[SendingChannel] }): string[] {
   if (!("subject" in message)) return [];
   const { from, replyTo } = message;
   const sender = from.name ? `${from.name} <${from.email}>` : from.email;
-  return [`It comes from ${quoted(sender)}.${replyTo ? ` Replies go to ${quoted(replyTo)}.` : ""}`];
+  const replies = replyTo ? ` Replies go to ${quoted(replyTo, MOST_SENDER)}.` : "";
+  return [`It comes from ${quoted(sender, MOST_SENDER)}.${replies}`];
 }
 
 /** The message before it is filled, of each variant. */

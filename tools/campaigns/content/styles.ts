@@ -32,7 +32,9 @@ export function readSheets(css: string): Sheets {
   root.walkRules((rule) => {
     const { isHiding, ...tones } = effectOf(rule);
     const isAlways = rule.parent === root && !DARK.test(rule.selector);
-    const effect = isAlways ? { isHiding, ...tones } : { isHiding: isHiding || tones.isTiny === true };
+    const effect = isAlways
+      ? { isHiding, ...tones }
+      : { isHiding: isHiding || tones.isTiny === true, ...turning(tones.isTurning === true) };
     const lasts = rule.selectors.map(lastPart).filter((last) => !STATE.test(last));
     if (lasts.some((last) => BESIDE.test(last))) added.push(...contentOf(rule));
     for (const last of lasts) {
@@ -59,10 +61,17 @@ export function effectOn(
       isHiding: "hidden" in attributes,
       ...(bgcolor && { background: tone(bgcolor) }),
       ...(color && { color: tone(color) }),
+      ...turning(isTurning(attributes["unicode-bidi"])),
     },
     own,
   ].reduce(merged);
 }
+
+const turning = (is: boolean) => (is ? { isTurning: true as const } : {});
+
+/** A value that may be an override, also by a variable. */
+const isTurning = (value = "normal") => !UPRIGHT.test(value.trim());
+const UPRIGHT = /^(?:normal|embed|isolate|plaintext|inherit|initial|unset|revert)$/i;
 
 function merged(one: Effect | undefined, other: Effect): Effect {
   return { ...one, ...other, isHiding: (one?.isHiding ?? false) || other.isHiding };
@@ -115,16 +124,16 @@ function keyOf(part: string): string {
 }
 
 function contentOf(rule: postcss.Rule): string[] {
-  const content = declarationsOf(rule).get("content") ?? "";
+  const content = new Map(declarationsOf(rule)).get("content") ?? "";
   const words = [...content.matchAll(/"([^"]+)"|'([^']+)'|(attr\([^()]*\))/g)];
   return words.map(([, double, single, attribute]) => double ?? single ?? attribute!);
 }
 
-/** By name, in lower case, with escapes read. */
-function declarationsOf(rule: postcss.Rule): Map<string, string> {
-  const all = new Map<string, string>();
+/** Names, in lower case, and values, with escapes read. */
+function declarationsOf(rule: postcss.Rule): [name: string, value: string][] {
+  const all: [string, string][] = [];
   rule.each((node) => {
-    if (node.type === "decl") all.set(unescaped(node.prop).toLowerCase(), unescaped(node.value));
+    if (node.type === "decl") all.push([unescaped(node.prop).toLowerCase(), unescaped(node.value)]);
   });
   return all;
 }
@@ -165,17 +174,19 @@ const NO_SIZE = /^0*(?:\.\d+)?(?:px|pt|em|%)?(?![\w.%])|^0/;
 const SIZES = ["height", "width", "max-height", "max-width"];
 
 function effectOf(rule: postcss.Rule): Effect {
-  const all = new Map([...declarationsOf(rule)].map(([name, value]) => [name, value.trim().toLowerCase()]));
+  // The last of a name may not count: another is important, or its own value is none.
+  const each = declarationsOf(rule).map(([name, value]) => [name, value.trim().toLowerCase()] as const);
+  const all = new Map(each);
   const isCut =
     /hidden|clip/.test(all.get("overflow") ?? "") &&
     SIZES.some((name) => NO_SIZE.test(all.get(name) ?? "auto"));
-  const isHiding = isCut || [...all].some(([name, value]) => HIDING[name]?.test(value));
+  const isHiding = isCut || each.some(([name, value]) => HIDING[name]?.test(value));
   const size = all.get("font-size") ?? all.get("font");
   const color = all.get("color");
   const background = all.get("background-color") ?? all.get("background");
   return {
     isHiding,
-    ...(/override/.test(all.get("unicode-bidi") ?? "") && { isTurning: true as const }),
+    ...turning(each.some(([name, value]) => name === "unicode-bidi" && isTurning(value))),
     ...(size !== undefined && !RELATIVE.test(size) && { isTiny: TINY.test(size) }),
     ...(color !== undefined && !AROUND.test(color) && { color: tone(color) }),
     ...(background !== undefined && !AROUND.test(background) && { background: tone(background) }),

@@ -160,21 +160,12 @@ export function quickEmail(text: string): string | null {
 }
 
 function readPhone(text: string, draft: Draft, country: string): Wrong {
-  const phone = quickPhone(text, country) ?? normalizePhone(text, country);
+  const phone = normalizePhone(text, country);
   if (phone !== null) {
     draft.values.phone = phone;
     return null;
   }
   return { code: "invalid_phone", message: `This ${noPhone(country)}.` };
-}
-
-const NANP = /^(?:\+?1[ .-]?)?(?:\(([2-9]\d\d)\)|([2-9]\d\d))[ .-]?([2-9]\d\d)[ .-]?(\d{4})$/;
-
-/** The usual forms of a North American number, without the library's 10 µs. Null: call the library. */
-export function quickPhone(text: string, country: string): string | null {
-  if (country !== "US" && country !== "CA" && !text.startsWith("+1")) return null;
-  const match = NANP.exec(text);
-  return match && `+1${match[1] ?? match[2]}${match[3]}${match[4]}`;
 }
 
 function fieldReader(name: string, file: Notation): CellReader {

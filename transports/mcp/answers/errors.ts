@@ -26,6 +26,13 @@ const SUGGESTIONS: Partial<Record<FaultCode, string>> = {
   wrong_property: "Leave the property out: it follows from the credential.",
   not_found: "Look the id up first, in this property.",
   conflict: "Read the record's current state, then decide.",
+  invalid_credential: "Ask for the right one; do not guess.",
+  not_eligible: "Do not call again for this player: the message names the rule that bars them.",
+  play_limit_reached:
+    "Call again after retry_after seconds, where it is given; else the player needs another play.",
+  game_not_active: "Read the game's status and times first: get_game has them.",
+  legal_hold: "Ask the property's people to release the hold first.",
+  precondition_failed: "Read the record again, then decide.",
   forbidden: "Ask for a connection or a credential that offers this, or do it another way.",
   too_large: "Ask for less: a filter, fewer columns, a smaller limit.",
   rate_limited: "Wait retry_after seconds, then call again.",

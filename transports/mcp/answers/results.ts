@@ -5,7 +5,7 @@ import { counted } from "#runtime/counted.ts";
 import type { Outcome } from "#runtime/funnel/service.ts";
 import { type Operation, recordsAnswer } from "#runtime/operation/operation.ts";
 import { isList, positionAfter } from "#runtime/operation/paging.ts";
-import { visible, withoutInvisible } from "#runtime/visible-text.ts";
+import { visible, visibleJson } from "#runtime/visible-text.ts";
 import type { FORMATS } from "#transports/mcp/listing/schemas.ts";
 
 import { briefWrite } from "./brief-records.ts";
@@ -21,7 +21,7 @@ const SHOWN_IDS = 10;
 /** The value of JSON text, without its invisible characters, raw or escaped. */
 export function readVisible(json: string): unknown {
   const clean = (_: string, value: unknown) => (typeof value === "string" ? visible(value) : value);
-  return JSON.parse(withoutInvisible(json), json.includes("\\u") ? clean : undefined);
+  return JSON.parse(visibleJson(json), json.includes("\\u") ? clean : undefined);
 }
 
 /** The additions of a write to its result. */

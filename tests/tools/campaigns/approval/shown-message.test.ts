@@ -34,6 +34,17 @@ describe("a confirmation", () => {
     expect(data.message).toMatch(/It comes from "Bank <[^>]+>"\./);
   });
 
+  test("shows the whole address behind a long name, and a long address of replies", async () => {
+    const reply_to = `help@${"a".repeat(60)}.${"b".repeat(60)}.other.example`;
+    const { shown } = await approved({
+      from_name: "Security Team ".repeat(14),
+      from_email: "x@other.example",
+      reply_to,
+    });
+    expect(shown).toMatch(/It comes from "(?:Security Team )+ *<x@other\.example>"/);
+    expect(shown).toContain(`Replies go to "${reply_to}".`);
+  });
+
   test("shows the offer and the button of an inbox message", async () => {
     const { shown } = await approved({
       ...{ channel: "loyaltyvip", template_id: null, subject: "Dinner", body_text: "It is on us" },

@@ -48,8 +48,34 @@ test.each([
   ["<p>Get <bdo dir=rtl>15</bdo></p>"],
   ['<p>Get <b style="unicode-bidi:bidi-override;direction:rtl">15</b></p>'],
   ["<style>b { UNICODE-b\\69 di: isolate-override }</style><p>Get <b>15</b></p>"],
+  ["<style>@media screen { b { unicode-bidi: bidi-override } }</style><p>Get <b>15</b></p>"],
+  ["<style>p { b { unicode-bidi: bidi-override } }</style><p>Get <b>15</b></p>"],
+  ["<style>b { unicode-bidi: bidi-override !important; unicode-bidi: normal }</style><p>Get <b>15</b></p>"],
+  ['<p>Get <b style="unicode-bidi: bidi-override; unicode-bidi: upright">15</b></p>'],
+  ['<p>Get <b style="--turn: bidi-override; unicode-bidi: var(--turn)">15</b></p>'],
+  ['<p>Get <svg><text direction="rtl" unicode-bidi="bidi-override">15</text></svg></p>'],
 ])("of %s a person reads that screens turn the letters around", (html) => {
   expect(bodyWords({ html }, "Its text").map(visible)).toEqual(['Its text: "Get [turned around:] 15"']);
+});
+
+test.each([
+  ['<p dir="rtl">קבלו 15 ש"ח</p>'],
+  ['<div dir="rtl" style="direction: rtl; unicode-bidi: embed">قسيمة 15</div>'],
+  ["<style>bdi, p { unicode-bidi: isolate; direction: rtl }</style><p><bdi>15</bdi> قسيمة</p>"],
+  ["<p>\u200f\u2067קבלו\u2069 \u206615\u2069</p>"],
+  ['<p style="unicode-bidi: plaintext !important">קבלו 15</p>'],
+])("%s, as in a language that is written from right to left, has no mark", (html) => {
+  expect(bodyWords({ html }, "Its text").map(visible).join()).not.toContain("turned");
+});
+
+test.each([
+  ["display: none !important; display: block"],
+  ["display: none; display: inline-nothing"],
+  ["opacity: 0 !important; opacity: 1"],
+])("%s hides, though another value follows that does not count", (style) => {
+  expect(bodyWords({ html: `<p>Get 15</p><p style="${style}">Now</p>` }, "Its text").join()).toContain(
+    HIDDEN,
+  );
 });
 
 test("a style that turns the words behind it around is named with the words that styles add", () => {
