@@ -69,7 +69,7 @@ test("a campaign whose segment is gone has no count, and the reason in words", a
   const { campaigns, warnings } = await forecast();
   expect(campaigns).toMatchObject([{ id: campaign_id, audience: null, allowed: null }]);
   expect(warnings).toEqual([
-    expect.stringMatching(/^the audience of Golden week cannot be counted: .*segment/),
+    expect.stringMatching(/^the audience of "Golden week" cannot be counted: .*segment/),
   ]);
 });
 

@@ -3,6 +3,7 @@ import { adHoc, cast, join, literals, sql } from "#db/sql.ts";
 import { toFault } from "#runtime/faults.ts";
 import { storedNames, timestamp } from "#runtime/operation/columns.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
+import { bareOrQuoted } from "#runtime/visible-text.ts";
 import type { Campaign } from "#tools/campaigns/campaign/campaign.ts";
 import { columns } from "#tools/campaigns/campaign/columns.ts";
 import { countAudience } from "#tools/campaigns/preflight/count.ts";
@@ -65,7 +66,7 @@ export async function comingCampaigns(context: Tenant, { until, countUntil }: Sp
     const counted =
       isComing && left > 0
         ? await countAudience(context, campaign, left, { isStrict: true }).catch((error: unknown) => {
-            uncountable.push(`the audience of ${name} cannot be counted: ${refusalOf(error)}`);
+            uncountable.push(`the audience of ${bareOrQuoted(name)} cannot be counted: ${refusalOf(error)}`);
             return null;
           })
         : null;

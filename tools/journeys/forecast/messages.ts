@@ -2,6 +2,7 @@ import { z } from "zod";
 import { cast, literals, sql } from "#db/sql.ts";
 import { NIL_UUID } from "#db/types.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
+import { bareOrQuoted } from "#runtime/visible-text.ts";
 import { BEGUN_CAMPAIGNS, CAMPAIGN_STATUSES } from "#tools/statuses/campaigns.ts";
 import { WAITING_SENDS } from "#tools/statuses/sends.ts";
 import type { Span } from "./coming.ts";
@@ -61,7 +62,7 @@ export async function comingMessages(context: Tenant, span: Span, page = PAGE) {
 
 function uncountedWords(names: readonly string[]): string {
   const more = names.length - MOST_NAMES;
-  const shown = names.slice(0, MOST_NAMES).join(", ");
+  const shown = names.slice(0, MOST_NAMES).map(bareOrQuoted).join(", ");
   const all = more > 0 ? `${shown} and ${more} more` : shown;
   return `the time for counting was over: the messages of ${all} are not counted, or only in part`;
 }
