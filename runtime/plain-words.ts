@@ -2,6 +2,7 @@ import { z } from "zod";
 import { didYouMean } from "#db/nearest.ts";
 import { readTime } from "#db/time.ts";
 import { counted } from "./counted.ts";
+import { bareOrQuoted } from "./visible-text.ts";
 
 type Issue = z.core.$ZodRawIssue;
 
@@ -65,8 +66,8 @@ function timeWords(input: unknown): string {
 
 function oneOf(values: string[], input: unknown): string {
   const near = typeof input === "string" ? didYouMean(input, values) : "";
-  if (values.length === 1) return `must be ${values[0]}`;
-  return `must be one of ${values.slice(0, MOST_VALUES).join(", ")}${near}`;
+  if (values.length === 1) return `must be ${bareOrQuoted(values[0]!)}`;
+  return `must be one of ${values.slice(0, MOST_VALUES).map(bareOrQuoted).join(", ")}${near}`;
 }
 
 /** The kinds of a union that a field tells apart, such as a node's type. */

@@ -21,6 +21,11 @@ export function quoted(text: string, most = 100): string {
   return `${oneLine(JSON.stringify(cut))}${more}`;
 }
 
+/** A value among others in a sentence: a single word is bare, any other text in quotes. */
+export function bareOrQuoted(value: string): string {
+  return /^[\p{L}\p{N}_.+-]{1,60}$/u.test(value) ? value : quoted(value, 60);
+}
+
 /** Text without invisible characters. Words name those that turn the letters behind them around. */
 export function visible(text: string): string {
   return bare(marked(text));

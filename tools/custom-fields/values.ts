@@ -5,6 +5,7 @@ import { readTime } from "#db/time.ts";
 import { Fault, type FaultDetail, invalid } from "#runtime/faults.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
+import { bareOrQuoted } from "#runtime/visible-text.ts";
 
 /** The types of a custom field, each with the rule for its values, in words. */
 export const CUSTOM_TYPES = {
@@ -104,7 +105,7 @@ export function fitCustom(
 
 /** The rule for the field's values, in words. */
 export function wanted({ type, enum_values: values }: Pick<CustomField, "type" | "enum_values">): string {
-  return type === "enum" ? `one of ${values.map(shown).join(", ")}` : CUSTOM_TYPES[type];
+  return type === "enum" ? `one of ${values.map(bareOrQuoted).join(", ")}` : CUSTOM_TYPES[type];
 }
 
 const PLAIN_NUMBER = /^-?(?:0|[1-9]\d{0,20})(?:\.\d{1,30})?$/;

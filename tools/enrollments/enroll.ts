@@ -145,18 +145,24 @@ async function enterByEvents(context: Context, triggers: string[], events: strin
   const { property } = context;
   const entrants = sql`
     select distinct on (t.journey_id, e.player_id, key) t.journey_id, t.version, t.node, t.reentry, e.player_id,
-      coalesce(left(e.properties ->> t.key_property, 200), '') as entry_key,
+      key as entry_key,
       jsonb_build_object('event', e.name, 'event_id', e.id, 'properties', e.properties) as context,
       count(*) over (partition by t.journey_id, e.player_id, key) as events
     from journey_triggers t
       join player_events e on e.property_id = ${property.id}::uuid and e.name = t.name
         and e.id = any(${events}::uuid[])
-      cross join lateral (select coalesce(left(e.properties ->> t.key_property, 200), '') as key) k
+      cross join lateral (select ${entryKey(sql`e.properties ->> t.key_property`)} as key) k
     where t.property_id = ${property.id}::uuid and t.id = any(${triggers}::uuid[])
       and (t.filter is null or e.properties @@ t.filter::jsonpath)
     order by t.journey_id, e.player_id, key, e.occurred_at, e.id`;
   const { entered } = await enroll(context, entrants, undefined, sql`x.events`);
   return entered;
+}
+
+/** A property's value as an entry key of at most 200 characters: a longer value ends in its hash, so that none is cut. */
+function entryKey(value: Fragment): Fragment {
+  const hash = sql`encode(sha256(convert_to(${value}, 'UTF8')), 'hex')`;
+  return sql`case when length(${value}) > 200 then left(${value}, 135) || '~' || ${hash} else coalesce(${value}, '') end`;
 }
 
 /** Enrolls players who come into a segment or leave it, as `enrollByEvents`. `players`: rows of `player_id`. */

@@ -1,4 +1,5 @@
 import type { Database, Sql } from "#db/database.ts";
+import { Fault } from "#runtime/faults.ts";
 import type { Actor, Tenant } from "#runtime/operation/context.ts";
 import type { JobContext } from "#runtime/operation/job.ts";
 
@@ -10,6 +11,15 @@ export interface UploadLink {
   filename: string | null;
   /** The caller who made the link. */
   actor: Actor;
+}
+
+/** The action of the audit row of a file that came by a link. */
+export const UPLOADED = "upload_file";
+
+interface Arriving {
+  propertyId: string;
+  id: string;
+  filename: string | null;
 }
 
 /** The most bytes of a file. */
@@ -57,32 +67,47 @@ export async function storeFile(
 
 /**
  * Stores an arriving file, chunk by chunk in transactions of their own, so that a slow sender holds none open. A
- * partial file is removed. Answers the file's size.
+ * partial file is removed. Answers the file's size. Throws `conflict` where the id has its file, or has had one.
  */
 export async function receiveFile(
   db: Database,
-  upload: { propertyId: string; id: string; filename: string | null },
+  upload: Arriving,
   file: AsyncIterable<Uint8Array>,
 ): Promise<number> {
-  const { propertyId, id, filename } = upload;
+  const { propertyId, id } = upload;
   const as = (work: (sql: Sql) => Promise<unknown>) => db.asProperty(propertyId, work);
-  await as(
-    (sql) => sql`
-    insert into uploads (property_id, id, filename) values (${propertyId}, ${id}, ${filename?.slice(0, 300) ?? null})`,
-  );
-  let size = 0;
-  let seq = 0;
-  for await (const chunk of inChunks(file)) {
-    await as((sql) => storeChunk(sql, propertyId, id, seq, chunk));
-    size += chunk.length;
-    seq++;
+  await as((sql) => beginFile(sql, upload));
+  try {
+    let size = 0;
+    let seq = 0;
+    for await (const chunk of inChunks(file)) {
+      await as((sql) => storeChunk(sql, propertyId, id, seq, chunk));
+      size += chunk.length;
+      seq++;
+    }
+    await as(
+      (sql) => sql`
+      update uploads set size = ${size}, complete = true, updated_at = now()
+      where property_id = ${propertyId} and id = ${id}`,
+    );
+    return size;
+  } catch (error) {
+    // Here alone: a second sender must not remove the file of the first.
+    await as((sql) => dropUpload(sql, propertyId, id));
+    throw error;
   }
-  await as(
-    (sql) => sql`
-    update uploads set size = ${size}, complete = true, updated_at = now()
-    where property_id = ${propertyId} and id = ${id}`,
-  );
-  return size;
+}
+
+/** An import removes its file. The audit row of the file stays, so the link takes no other one then. */
+async function beginFile(sql: Sql, { propertyId, id, filename }: Arriving): Promise<void> {
+  const begun = await sql`
+    insert into uploads (property_id, id, filename) values (${propertyId}, ${id}, ${filename?.slice(0, 300) ?? null})
+    on conflict do nothing returning id`;
+  const former = await sql`
+    select from audit_logs where property_id = ${propertyId} and entity_id = ${id} and action = ${UPLOADED} limit 1`;
+  if (begun.length === 0 || former.length > 0) {
+    throw new Fault("conflict", { message: "This link has taken its file already." });
+  }
 }
 
 export async function dropUpload(sql: Sql, propertyId: string, uploadId: string | null): Promise<void> {

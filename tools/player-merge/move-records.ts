@@ -1,6 +1,7 @@
 import { identifier, sql } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { endEnrollments } from "#tools/enrollments/end.ts";
+import { endSilent } from "#tools/push-subscriptions/subscription.ts";
 
 /** Tables whose rows pass over as they are. Ledgers stay: their rows are sealed. */
 const PLAIN = [
@@ -32,6 +33,7 @@ export async function moveRecords(
     game_plays: await movePlays(context, keptId, duplicateId),
   };
   await moveStandings(context, keptId, duplicateId);
+  await endSilent(context, [keptId, duplicateId]);
   for (const table of PLAIN) {
     const rows = await context.sql`
       update ${identifier(table)} t set player_id = ${keptId}, updated_at = now()

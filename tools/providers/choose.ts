@@ -4,6 +4,7 @@ import type { Config } from "#runtime/config.ts";
 import type { FaultDetail } from "#runtime/faults.ts";
 import { storedNames } from "#runtime/operation/columns.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
+import { bareOrQuoted } from "#runtime/visible-text.ts";
 import { pushKeys } from "#tools/push-subscriptions/keys.ts";
 import { columns, type ProviderRecord } from "./columns.ts";
 import { openCredentials } from "./provider.ts";
@@ -57,7 +58,7 @@ export async function ownProviders(
   const active = found.filter(({ is_active }) => is_active);
   const providers = active.filter(({ allows_gaming }) => allows_gaming);
   if (found.length === 0 || providers.length > 0) return { providers, problems: [] };
-  const names = (active.length > 0 ? active : found).map(({ name }) => name).join(", ");
+  const names = (active.length > 0 ? active : found).map(({ name }) => bareOrQuoted(name)).join(", ");
   if (active.length === 0) {
     const message = `${names} is not active; activate it with update_message_provider, or delete it to send by the service's own`;
     return { providers: [], problems: [{ field: "provider_id", message }] };

@@ -9,6 +9,7 @@ import { PRIVATE_ALLOWED, refuseHost } from "#runtime/network/public-address.ts"
 import { afterChange } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, type RowOf, table, type Values } from "#runtime/operation/table.ts";
+import { quoted } from "#runtime/visible-text.ts";
 import { LIVE_CAMPAIGNS } from "#tools/statuses/campaigns.ts";
 import { refuseCarrying } from "#tools/templates/masked-content.ts";
 import { isLiveVersion, refuseUsed } from "#tools/uses/refuse-used.ts";
@@ -132,6 +133,6 @@ async function refuseLast(
     limit 1`;
   if (!left) return;
   throw new Fault("conflict", {
-    message: `The ${left.kind} "${left.name}" is ${left.status} and has no other ${channel} provider, so its messages would reach nobody. Create another one first, or set is_active false to stop them.`,
+    message: `The ${left.kind} ${quoted(left.name)} is ${left.status} and has no other ${channel} provider, so its messages would reach nobody. Create another one first, or set is_active false to stop them.`,
   });
 }

@@ -6,7 +6,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { type Change, table, type Values } from "#runtime/operation/table.ts";
 import { playerWords } from "#tools/people/words.ts";
 import { keyOfSubscription } from "./keys.ts";
-import { checkedEndpoint, endSilent, PushKey, Subscription } from "./subscription.ts";
+import { checkedEndpoint, endSilent, lockBrowser, PushKey, Subscription } from "./subscription.ts";
 
 const columns = {
   player_id: createOnly(z.uuid().describe("From list_players"), { concise: true }),
@@ -41,7 +41,7 @@ export default table({
   asks: ["create"],
   columns,
   beforeWrite,
-  afterWrite: (context, { row }) => endSilent(context, row.player_id),
+  afterWrite: (context, { row }) => endSilent(context, [row.player_id]),
 });
 
 async function beforeWrite(context: Context, { verb, input }: Change<typeof columns>): Promise<Values> {
@@ -53,6 +53,7 @@ async function beforeWrite(context: Context, { verb, input }: Change<typeof colu
       and status <> 'erased' for no key update`;
   if (!player) throw noSuch("player", input.player_id);
   const endpoint = checkedEndpoint(context, input.endpoint);
+  await lockBrowser(context, endpoint);
   const [known] = await sql<{ id: string }[]>`
     select id from push_subscriptions where property_id = ${property.id} and endpoint = ${endpoint} for update`;
   if (known) {

@@ -82,6 +82,7 @@ export async function storeSubscription(
   { endpoint, p256dh, auth, publicKey }: Subscription & { publicKey: string },
   userAgent = call.userAgent,
 ): Promise<string> {
+  await lockBrowser({ sql: db, property }, endpoint);
   const [stored] = await db<{ id: string }[]>`
     insert into push_subscriptions (property_id, player_id, endpoint, p256dh, auth, public_key, user_agent)
     values (${property.id}, ${playerId}, ${endpoint}, ${p256dh}, ${auth}, ${publicKey}, ${userAgent?.slice(0, 500) ?? null})
@@ -90,17 +91,25 @@ export async function storeSubscription(
       user_agent = excluded.user_agent, disabled_at = excluded.disabled_at, disabled_reason = excluded.disabled_reason,
       updated_at = excluded.updated_at
     returning id`;
-  await endSilent({ sql: db, property }, playerId);
+  await endSilent({ sql: db, property }, [playerId]);
   return stored!.id;
 }
 
-/** Ends the browsers of a player beyond the most, of those that were silent for the longest time. */
-export async function endSilent({ sql: db, property }: Tenant, playerId: string): Promise<void> {
+/** Calls that add the same browser wait for each other, so that the later ones find it. */
+export async function lockBrowser({ sql: db, property }: Tenant, endpoint: string): Promise<void> {
+  await db`select pg_advisory_xact_lock(hashtextextended(${`browser ${property.id} ${endpoint}`}, 0))`;
+}
+
+/**
+ * Ends the browsers of one person beyond the most, of those that were silent for the longest time. Two records that are
+ * being merged are one person.
+ */
+export async function endSilent({ sql: db, property }: Tenant, playerIds: readonly string[]): Promise<void> {
   await db`
     update push_subscriptions set disabled_at = now(), disabled_reason = 'replaced', updated_at = now()
     where property_id = ${property.id} and id in (
       select id from push_subscriptions
-      where property_id = ${property.id} and player_id = ${playerId} and disabled_at is null
+      where property_id = ${property.id} and player_id = any(${playerIds}::uuid[]) and disabled_at is null
       order by updated_at desc, id desc offset ${MOST_BROWSERS}::int)`;
 }
 

@@ -3,6 +3,7 @@ import { Fault, invalid } from "#runtime/faults.ts";
 import { afterChange, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, table, type Values } from "#runtime/operation/table.ts";
+import { quoted } from "#runtime/visible-text.ts";
 import { formOf, KEYWORD_ACTIONS, KEYWORD_MATCHES, type Keyword, keywordsOf, readText } from "./keywords.ts";
 
 // Each inbound text is compared with all of them.
@@ -63,7 +64,10 @@ async function checkMeaning(context: Context, text: string, action: Keyword["act
   const defaults = (await keywordsOf(context)).filter(({ origin }) => origin !== "property");
   const { action: meaning, matched } = readText(text, defaults);
   if (meaning !== "stop" || (action === "review" && matched?.origin !== "protected")) return;
-  throw invalid("action", `cannot be ${action}: the text means stop, by the keyword "${matched?.text}"`);
+  throw invalid(
+    "action",
+    `cannot be ${action}: the text means stop, by the keyword ${quoted(matched?.text ?? "")}`,
+  );
 }
 
 async function checkFree(
@@ -81,5 +85,5 @@ async function checkFree(
     select text from sms_keywords
     where property_id = ${property.id} and form = ${form} and match = ${match}
       and id is distinct from ${id}::uuid`;
-  if (taken) throw new Fault("conflict", { message: `The keyword "${taken.text}" is the same text.` });
+  if (taken) throw new Fault("conflict", { message: `The keyword ${quoted(taken.text)} is the same text.` });
 }

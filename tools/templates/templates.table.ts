@@ -4,6 +4,7 @@ import { Fault, invalid } from "#runtime/faults.ts";
 import { afterChange, isChecked, readable, writable } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { type Change, type NextOf, type RowOf, table, type Values } from "#runtime/operation/table.ts";
+import { quoted } from "#runtime/visible-text.ts";
 import { BEGUN_CAMPAIGNS } from "#tools/statuses/campaigns.ts";
 import { refuseUsed } from "#tools/uses/refuse-used.ts";
 import { checkScript } from "#tools/voice/check-script.ts";
@@ -90,7 +91,7 @@ async function checkNotSending({ sql, property }: Context, template: RowOf<typeo
     limit 1`;
   if (!campaign) return;
   throw new Fault("conflict", {
-    message: `The campaign "${campaign.name}" (${campaign.status}) is sending this template. Change the content after it has ended, or pause it and give it another template.`,
+    message: `The campaign ${quoted(campaign.name)} (${campaign.status}) is sending this template. Change the content after it has ended, or pause it and give it another template.`,
   });
 }
 

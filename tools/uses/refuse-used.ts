@@ -1,6 +1,7 @@
 import { type Fragment, join, literals, sql } from "#db/sql.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
+import { quoted } from "#runtime/visible-text.ts";
 import { LIVE_CAMPAIGNS } from "#tools/statuses/campaigns.ts";
 import { LIVE_GAMES } from "#tools/statuses/games.ts";
 
@@ -94,7 +95,7 @@ function usersOf({ sql: transaction, property }: Tenant, uses: Uses, most: numbe
 }
 
 function sentence({ kind, name, status }: UserRow, noun: Used["noun"]): string {
-  return `The ${kind} "${name}"${status === null ? "" : `, which is ${status},`} uses this ${noun}.`;
+  return `The ${kind} ${quoted(name)}${status === null ? "" : `, which is ${status},`} uses this ${noun}.`;
 }
 
 function rowsOf(propertyId: string, kind: User, names: Fragment): Fragment {

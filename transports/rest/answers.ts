@@ -156,9 +156,22 @@ const MOST_WARNINGS = 4_000;
 
 /** The reasons why a list is empty. As JSON with escapes, because a header is ASCII. */
 export function warningsHeader(page: Page | undefined): Record<string, string> {
-  const warnings = page?.warnings ?? [];
+  const warnings = (page?.warnings ?? []).map(cut);
   const fitting = warnings.filter((_, index) => ascii(warnings.slice(0, index + 1)).length <= MOST_WARNINGS);
   return fitting.length > 0 ? { "X-Warnings": ascii(fitting) } : {};
+}
+
+/** A sentence that alone is longer than the header may be is cut: without it, an empty list would say nothing. */
+function cut(sentence: string): string {
+  if (ascii([sentence]).length <= MOST_WARNINGS) return sentence;
+  let left = MOST_WARNINGS - ascii(["…"]).length;
+  let shown = "";
+  for (const character of sentence) {
+    left -= ascii([character]).length - ascii([""]).length;
+    if (left < 0) break;
+    shown += character;
+  }
+  return `${shown}…`;
 }
 
 function ascii(sentences: readonly string[]): string {

@@ -6,7 +6,7 @@ import { appendRows } from "#runtime/ledgers.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
 import type { Actor } from "#runtime/operation/context.ts";
 import { readTimedToken } from "#runtime/secrets/timed-links.ts";
-import { dropUpload, receiveFile, UPLOAD_LINK, type UploadLink } from "#tools/imports/upload.ts";
+import { receiveFile, UPLOAD_LINK, UPLOADED, type UploadLink } from "#tools/imports/upload.ts";
 import type { AdmissionControl } from "#transports/http/admission.ts";
 import { answer } from "#transports/http/answer.ts";
 import { readDownload } from "#transports/http/download-link.ts";
@@ -49,21 +49,11 @@ async function upload(service: Service, request: AdmittedRequest): Promise<Respo
   await checkActor(service, link.actor);
   checkDeclared(c.env.incoming);
   const { property: propertyId, upload: id, filename } = link;
-  const found = await db.asProperty(
-    propertyId,
-    (sql) => sql`select from uploads where property_id = ${propertyId} and id = ${id}`,
-  );
-  if (found.length > 0) throw new Fault("conflict", { message: "This link has taken its file already." });
   let size = 0;
-  try {
-    await receiveText(c.env.incoming, async (file) => {
-      size = await receiveFile(db, { propertyId, id, filename }, file);
-    });
-  } catch (error) {
-    await db.asProperty(propertyId, (sql) => dropUpload(sql, propertyId, id));
-    throw error;
-  }
-  const row = auditRow({ ...call, actor: link.actor }, "upload_file", {
+  await receiveText(c.env.incoming, async (file) => {
+    size = await receiveFile(db, { propertyId, id, filename }, file);
+  });
+  const row = auditRow({ ...call, actor: link.actor }, UPLOADED, {
     ...{ entity: "uploads", entityId: id, diff: { size } },
   });
   await db.asProperty(propertyId, (sql) =>

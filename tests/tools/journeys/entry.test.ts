@@ -102,6 +102,18 @@ describe("an event", () => {
     expect(await players(journey)).toEqual(["ana", "ana"]);
     expect(await figures(journey)).toMatchObject({ entered: 2, people: 1, ignored_inside: 1 });
   });
+
+  test("tells long values of an entry key apart that differ in their last character alone", async () => {
+    const journey = await clock.published(behind({ on: "event", event: "booked", entry_key: "booking" }));
+    const ana = await player("ana");
+    const long = "b".repeat(200);
+    for (const booking of [long, `${long}1`, `${long}2`, `${long}1`]) {
+      await event(ana, "booked", { properties: { booking } });
+    }
+    expect(await figures(journey)).toMatchObject({ entered: 3, people: 1, ignored_inside: 1 });
+    const rows = await clock.scenario.call("list_journey_enrollments", {});
+    expect(rows.map((row: { entry_key: string }) => row.entry_key.length)).toEqual([200, 200, 200]);
+  });
 });
 
 describe("a segment", () => {

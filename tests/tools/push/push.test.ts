@@ -355,6 +355,32 @@ test("the casino's own app gives a player no more than ten browsers either", asy
   expect(rows.filter(({ disabled_reason }) => disabled_reason === "replaced")).toHaveLength(2);
 });
 
+test("a browser that is added by several calls at once is named to all but the first", async () => {
+  const players = [await newPlayer(), await newPlayer(), await newPlayer(), await newPlayer()];
+  const { subscription } = push.browser();
+  const made = await Promise.allSettled(
+    players.map((player_id) => scenario.call("create_push_subscription", { player_id, ...subscription })),
+  );
+  const refusals = made.flatMap((one) => (one.status === "rejected" ? [String(one.reason)] : []));
+  const [stored] = await scenario.call("list_push_subscriptions", {});
+  expect(refusals).toHaveLength(3);
+  for (const refusal of refusals) expect(refusal).toContain(`subscribed already, as ${stored.id}`);
+});
+
+test("a player with the browsers of a merged one has the last ten of both", async () => {
+  const [kept, other] = [await newPlayer(), await newPlayer()];
+  const add = (player_id: string) =>
+    scenario.call("create_push_subscription", { player_id, ...push.browser().subscription });
+  for (let n = 0; n < 7; n += 1) await add(other);
+  const lasting: string[] = [];
+  for (let n = 0; n < 7; n += 1) lasting.push((await add(kept)).id);
+  await scenario.call("merge_players", { propertyId: scenario.id, playerId: kept, duplicateId: other });
+  const rows = await scenario.call("list_push_subscriptions", { filters: { "player_id.eq": kept } });
+  const open = rows.filter((row: { disabled_at: string | null }) => row.disabled_at === null);
+  expect([rows.length, open.length]).toEqual([14, 10]);
+  expect(open.map(({ id }: { id: string }) => id)).toEqual(expect.arrayContaining(lasting));
+});
+
 test.each([
   ["no keys", { p256dh: undefined }],
   ["a point that is on no curve", { p256dh: Buffer.alloc(65, 4).toString("base64url") }],

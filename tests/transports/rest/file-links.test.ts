@@ -97,6 +97,34 @@ test("a file that was put at an upload link is imported by its upload_id", async
   });
 });
 
+test("of several files that come at once to an upload link, one stays", async () => {
+  const { data } = await ask("create_upload_link", {});
+  const put = (body: string) =>
+    service.request("PUT", pathOf(data.url), {
+      body: Buffer.from(body),
+      headers: { ...NOBODY, "Content-Type": "text/csv" },
+    });
+  const answers = await Promise.all(["A", "B", "C", "D"].map((id) => put(`player_id\n${id}\n`)));
+  expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409]);
+  for (const { status, body } of answers) {
+    if (status === 409) expect(body.error).toBe("This link has taken its file already.");
+  }
+  expect((await put("player_id\nE\n")).status).toBe(409);
+});
+
+test("an upload link takes no second file after the import of its first", async () => {
+  const { data } = await ask("create_upload_link", {});
+  const put = (body: string) =>
+    service.request("PUT", pathOf(data.url), {
+      body: Buffer.from(body),
+      headers: { ...NOBODY, "Content-Type": "text/csv" },
+    });
+  expect((await put("player_id\nF\n")).status).toBe(201);
+  await service.call("create_import_job", { upload_id: data.upload_id }, service.tenant.id);
+  await service.idle();
+  expect((await put("player_id\nG\n")).status).toBe(409);
+});
+
 test("an agent gets a player's data with a link to all of it as a ZIP file, and a masked one gets no link", async () => {
   const { tenant } = service;
   const player = await service.call(

@@ -167,3 +167,13 @@ test("a misspelt column, operator or option is reported with the likely one", as
     expect(body.error, address).toContain(near);
   }
 });
+
+test("cuts a sentence that is longer than a header may be", async () => {
+  const tags = Array.from({ length: 20 }, (_, n) => `${"\u{1f3b0}".repeat(25)}${n}`);
+  await service.post("/api/players", { player_id: "many-tags", tags });
+  const { headers } = await service.get("/api/players?tags.cs={slotz}");
+  expect(headers.get("X-Warnings")!.length).toBeLessThanOrEqual(4_000);
+  expect(JSON.parse(headers.get("X-Warnings")!)).toEqual([
+    expect.stringMatching(/^tags: nothing here has "slotz"; there are .*…$/),
+  ]);
+});

@@ -1,5 +1,5 @@
 import { counted } from "#runtime/counted.ts";
-import { quoted } from "#runtime/visible-text.ts";
+import { bareOrQuoted, quoted } from "#runtime/visible-text.ts";
 import type { Channel } from "#tools/compliance/channels.ts";
 import type { ImportParams } from "./import-job.ts";
 
@@ -89,7 +89,7 @@ export function tierWarnings(given: ReadonlyMap<string, number>, known: readonly
   const shown = unknown.slice(0, 10).map(([tier, rows]) => `${quoted(tier)} (${rows})`);
   const more = unknown.length > shown.length ? ` and ${unknown.length - shown.length} more` : "";
   return [
-    `The property does not have these tiers, with their rows: ${shown.join(", ")}${more}. They were imported as they are. Its tiers are: ${known.join(", ")}.`,
+    `The property does not have these tiers, with their rows: ${shown.join(", ")}${more}. They were imported as they are. Its tiers are: ${known.map(bareOrQuoted).join(", ")}.`,
   ];
 }
 

@@ -1,4 +1,5 @@
 import { type Fault, invalid } from "#runtime/faults.ts";
+import { bareOrQuoted } from "#runtime/visible-text.ts";
 import { CHANNELS, type Channel } from "#tools/compliance/channels.ts";
 import { type CustomFields, unknownField } from "#tools/custom-fields/values.ts";
 import type { ImportParams } from "#tools/imports/job/import-job.ts";
@@ -133,16 +134,13 @@ function columnFinder(names: readonly string[]): (column: string) => string[] {
 /** The losses by the names of the file's columns, in words. */
 export function columnWarnings({ header, missing, ignored }: Layout): string[] {
   const shown = (names: readonly string[]) =>
-    `${names
-      .slice(0, 30)
-      .map((name) => name.slice(0, 60))
-      .join(", ")}${names.length > 30 ? ", …" : ""}`;
+    `${names.slice(0, 30).map(bareOrQuoted).join(", ")}${names.length > 30 ? ", …" : ""}`;
   const needed = [...missing].filter(([, use]) => use !== null);
   return [
     ...needed.map(([column, use]) =>
       use === OCCURRED_AT
-        ? `The file has no column ${column}, which occurred_at_column names. No consent of the file was recorded, because its date is unknown; a refusal was recorded with the time of the import. The columns are: ${shown(header)}.`
-        : `The file has no column ${column}, which the mapping gives to ${use}: nothing was read for it. The columns are: ${shown(header)}.`,
+        ? `The file has no column ${bareOrQuoted(column)}, which occurred_at_column names. No consent of the file was recorded, because its date is unknown; a refusal was recorded with the time of the import. The columns are: ${shown(header)}.`
+        : `The file has no column ${bareOrQuoted(column)}, which the mapping gives to ${use}: nothing was read for it. The columns are: ${shown(header)}.`,
     ),
     ...(ignored.length > 0
       ? [

@@ -1,4 +1,5 @@
 import { cast, type Fragment, raw, sql } from "#db/sql.ts";
+import { bareOrQuoted } from "#runtime/visible-text.ts";
 import type { Field } from "./field.ts";
 import { type Operator, opposite } from "./operator.ts";
 import { list, type Position, pair, scalar, stored } from "./values.ts";
@@ -85,7 +86,8 @@ function ranked(field: Field, tiers: readonly string[]): Fragment {
 
 function tierRank(tiers: readonly string[], value: unknown, at: Position, part = ""): Fragment {
   const rank = tiers.indexOf(value as string);
-  if (rank < 0) throw at.wrong(`must be one of the property's tiers: ${tiers.join(", ")}`, part);
+  if (rank < 0)
+    throw at.wrong(`must be one of the property's tiers: ${tiers.map(bareOrQuoted).join(", ")}`, part);
   return cast(rank + 1, "int");
 }
 

@@ -1,7 +1,7 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { Fault, FaultCode } from "#runtime/faults.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
-import { visible } from "#runtime/visible-text.ts";
+import { oneLine, visible } from "#runtime/visible-text.ts";
 import type { OfferedTool } from "#transports/mcp/listing/tools.ts";
 
 /** A failure in the form that helps an agent to continue. */
@@ -70,7 +70,7 @@ export function errorResult(
   },
 ): CallToolResult {
   const { code, details = [], retryAfter } = failure;
-  const message = visible(sentenceOf(failure));
+  const message = oneLine(visible(sentenceOf(failure)));
   const suggestion = suggestionFor(failure, about);
   const next = about.tool ? nextTools(about.tool, failure, about.reach) : [];
   const text = [

@@ -5,7 +5,7 @@ import { counted } from "#runtime/counted.ts";
 import type { Outcome } from "#runtime/funnel/service.ts";
 import { type Operation, recordsAnswer } from "#runtime/operation/operation.ts";
 import { isList, positionAfter } from "#runtime/operation/paging.ts";
-import { visible, visibleJson } from "#runtime/visible-text.ts";
+import { oneLine, visible, visibleJson } from "#runtime/visible-text.ts";
 import type { FORMATS } from "#transports/mcp/listing/schemas.ts";
 
 import { briefWrite } from "./brief-records.ts";
@@ -46,9 +46,11 @@ export function resultOf(operation: Operation, outcome: Outcome, options: Result
     content: [
       {
         type: "text",
-        text: [sentenceOf(operation, structured), ...facts(structured), ...(outcome.warnings ?? [])].join(
-          "\n",
-        ),
+        text: [
+          sentenceOf(operation, structured),
+          ...facts(structured),
+          ...(outcome.warnings ?? []).map(oneLine),
+        ].join("\n"),
       },
     ],
   };
@@ -78,7 +80,7 @@ function listResult(
   const lines = [
     `${operation.title}: ${shown}${total === undefined ? "" : ` of ${total}`}.${more ? ` There are more: call again with ${onward}.` : ""}`,
     ...idLine(rows),
-    ...warnings,
+    ...warnings.map(oneLine),
   ];
   return { structuredContent: structured, content: [{ type: "text", text: lines.join("\n") }] };
 }

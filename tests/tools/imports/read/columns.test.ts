@@ -82,7 +82,7 @@ test("a mapping finds its column in any case, and a mapped column that is missin
     missing_columns: ["Cell Phone"],
     ignored_columns: ["DOB"],
     warnings: [
-      expect.stringMatching(/no column Cell Phone, which the mapping gives to phone/),
+      expect.stringMatching(/no column "Cell Phone", which the mapping gives to phone/),
       expect.stringContaining("left out, because their fields are unknown: DOB"),
     ],
   });
