@@ -250,50 +250,6 @@ test("a lower limit of a new version counts those who have passed, also for play
   expect(await through()).toBe(7);
 });
 
-test("the first to come passes first, one who leaves takes nobody's place, and a clock that is put back ends no line", async () => {
-  const clock = await journeyClock(service);
-  const { scenario } = clock;
-  const ids: string[] = [];
-  for (const player_id of ["ana", "ben", "cora", "dora", "eve"])
-    ids.push(await scenario.player({ player_id, email: `${player_id}@example.com` }));
-  const journey = await clock.published(slow({ most: 1, per: "hour" }));
-  await clock.enroll(journey, ids);
-  await clock.pass(1, journey);
-  const through = async () => {
-    const passed = await passes(clock, journey);
-    return passed.toSorted((a, b) => a.passed - b.passed).map(({ player }) => ids.indexOf(player));
-  };
-  expect(await through()).toEqual([0]);
-  await scenario.query(
-    (sql) => sql`
-      update journey_enrollments set arrived_at = arrived_at - interval '1 second'
-      where property_id = ${scenario.id} and journey_id = ${journey} and player_id = ${ids[2]!}`,
-  );
-  clock.put(HOUR);
-  // No index puts the line in order here: the statement asks for it.
-  await clock.work(async (context) => {
-    await context.sql`select set_config('enable_indexscan', 'off', true), set_config('enable_bitmapscan', 'off', true)`;
-    await step(context, journey, clock.at());
-  });
-  expect(await through()).toEqual([0, 2]);
-  await scenario.query(
-    (sql) =>
-      sql`update players set status = 'self_excluded' where property_id = ${scenario.id} and id = ${ids[1]!}`,
-  );
-  await clock.pass(HOUR, journey);
-  expect(await through()).toEqual([0, 2, 3]);
-  clock.put(-3 * DAY);
-  await clock.pass(0, journey);
-  await clock.pass(HOUR, journey);
-  expect(await clock.entries(journey)).toMatchObject([
-    {},
-    { status: "exited" },
-    {},
-    {},
-    { status: "completed" },
-  ]);
-});
-
 test("a player in line is told the place and the earliest time", async () => {
   const clock = await journeyClock(service);
   const ids = [];
