@@ -6,6 +6,7 @@ export const journeys: Area = {
     "tests/tools/journeys/nodes.test.ts",
     "tests/tools/journeys/pace.test.ts",
     "tests/tools/journeys/line.test.ts",
+    "tests/tools/journeys/line-order.test.ts",
   ],
   changes: {
     "tools/journeys/nodes/time-window.ts": [

@@ -99,6 +99,22 @@ test("in no period that has really gone by more pass than the limit, though the 
   );
 });
 
+test("two workers whose clocks are five seconds apart let no more pass at one time, however often they look", () => {
+  const limit = { most: 60, period: 60 * SECOND };
+  let book: Book = { pacedAt: null, passes: [] };
+  let passed = 0;
+  for (let looked = 0; looked < 200; looked += 1) {
+    const now = START - (looked % 2) * 5 * SECOND;
+    const look = { now, since: now - 3600 * SECOND, tick: 0 };
+    book = putBack(book, limit, now);
+    const people = allowed(book, limit, look);
+    if (people > 0) book = noted(book, limit, look, people);
+    passed += people;
+  }
+  // One, and one who catches up.
+  expect(passed).toBe(2);
+});
+
 test("a clock that was put back by a year holds the line up for a period at most", () => {
   fc.assert(
     fc.property(limits, fc.array(looks, { minLength: 1, maxLength: 20 }), (limit, steps) => {

@@ -117,7 +117,16 @@ test("a worker that is told to stop hands over what is due, and burns no attempt
   const { id, received } = await webhooks.subscribe();
   await webhooks.emit("player.created", [PLAYER]);
   await webhooks.db.asSystem((sql) => sql`delete from queue`);
-  await webhooks.run(id, { signal: AbortSignal.abort() });
+  const { transact } = webhooks.jobContext(id);
+  let visits = 0;
+  await webhooks.run(id, {
+    signal: AbortSignal.abort(),
+    transact: (work) => {
+      visits += 1;
+      expect(visits).toBe(1);
+      return transact(work);
+    },
+  });
   expect(received).toHaveLength(0);
   expect(await webhooks.waiting()).toHaveLength(1);
   await webhooks.work();

@@ -164,6 +164,10 @@ test("a receiver that lets some requests hang, and answers others, still gets al
   expect(received).toHaveLength(300);
   const states = (await webhooks.deliveriesOf(id)).map(({ status }) => status);
   expect(states.filter((status) => status === "delivered")).toHaveLength(293);
+  // Seven time-outs in a row give the endpoint no rest.
+  await webhooks.emit("player.created", [PLAYER]);
+  await webhooks.work();
+  expect(received.length).toBeGreaterThan(300);
 });
 
 test("a redirect is a failure, and nobody is asked at its target", async () => {
