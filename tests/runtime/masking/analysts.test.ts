@@ -345,8 +345,10 @@ describe("a masked key", () => {
   });
 
   test("makes the designs to begin with, a journey of each recipe, and new players", async () => {
-    const done = async (name: string, input: object) => {
+    const done = async (name: string, input: object): Promise<Record<string, unknown>> => {
       const { data, isError } = await asked(name, input);
+      // The rendering of mail may still be starting: the answer has waited for it.
+      if (data.code === "unavailable") return done(name, input);
       expect(isError, JSON.stringify(data)).toBe(false);
       return data;
     };
