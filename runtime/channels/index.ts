@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { storable } from "#db/text.ts";
 import { Fault, invalid } from "../faults.ts";
+import { withoutEchoes } from "../secrets/sealed-fields.ts";
 import { providerCalls, messages as sentMessages } from "../telemetry/metrics.ts";
 import mailbox from "./email/mailbox.ts";
 import resend from "./email/resend.ts";
@@ -156,17 +157,19 @@ function bind<C extends SendingChannel>(
   opened: OpenProvider<Messages[C]>,
   store: StoreMessages,
 ): Sender<C> {
+  const shown = withoutEchoes(settings);
+  const kept = (outcome: SendOutcome) => inStorableWords(outcome, shown);
   return {
     repeatable,
     concurrency: concurrency(settings),
     send: async (messages, { onOutcome, ...options }) => {
-      const cleaned = onOutcome && ((outcome: SendOutcome) => onOutcome(inStorableWords(outcome)));
+      const cleaned = onOutcome && ((outcome: SendOutcome) => onOutcome(kept(outcome)));
       const labels = { channel, provider: name };
       const ended = providerCalls.startTimer(labels);
       const given = await opened.send(messages, { ...options, onOutcome: cleaned, store });
       ended();
       for (const { status } of given) sentMessages.inc({ ...labels, outcome: status });
-      return given.map(inStorableWords);
+      return given.map(kept);
     },
   };
 }
@@ -175,13 +178,17 @@ const MOST_WORDS = 500;
 /** The length to which a vendor's ids and codes are stored and compared. */
 export const LONGEST_ID = 320;
 
-/** Makes a vendor's texts storable: one outcome that cannot be recorded would lose a whole batch. */
-function inStorableWords(outcome: SendOutcome): SendOutcome {
+/**
+ * Makes a vendor's texts storable: one outcome that cannot be recorded would lose a whole batch. People and agents read
+ * them, so they hold no secret of the provider.
+ */
+function inStorableWords(outcome: SendOutcome, shown: (text: string) => string): SendOutcome {
   if (outcome.status === "sent") {
     return { ...outcome, providerMessageId: storable(outcome.providerMessageId, LONGEST_ID) };
   }
   const { code, message } = outcome;
-  return { ...outcome, code: storable(code, LONGEST_ID), message: storable(message, MOST_WORDS) };
+  const words = storable(shown(message), MOST_WORDS);
+  return { ...outcome, code: storable(shown(code), LONGEST_ID), message: words };
 }
 
 function wrongSettings(name: string, error: z.ZodError): Fault {

@@ -20,3 +20,49 @@ function seal(value: unknown): unknown {
   const address = typeof value === "string" ? URL.parse(value) : null;
   return address?.host ? `${address.protocol}//${address.host}/${SEALED}` : SEALED;
 }
+
+/** Settings that are no secrets. Their values help to understand a vendor's words. */
+const PLAIN = new Set([
+  "host",
+  "port",
+  "secure",
+  "user",
+  "from",
+  "region",
+  "carrier",
+  "configuration_set",
+  "topic_arn",
+  "model_provider",
+  "model",
+  "voice",
+  "subject",
+  "seed",
+]);
+/** Shorter ones stand in usual words. */
+const SHORTEST = 4;
+const BASE64 = /[\w+/-]{6,}={0,2}/g;
+
+/**
+ * Takes a provider's secrets out of texts that others have written. Some servers repeat the command or the header that
+ * they refuse, also in base64.
+ */
+export function withoutEchoes(settings: unknown): (text: string) => string {
+  const secrets = secretsIn(settings).filter(({ length }) => length >= SHORTEST);
+  const spellings = secrets
+    .flatMap((secret) => [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)])
+    .toSorted((one, other) => other.length - one.length);
+  const isSecret = (run: string) => {
+    const decoded = Buffer.from(run, "base64").toString();
+    return secrets.some((secret) => decoded.includes(secret));
+  };
+  return (text) => {
+    const shown = spellings.reduce((rest, spelling) => rest.replaceAll(spelling, SEALED), text);
+    return secrets.length > 0 ? shown.replace(BASE64, (run) => (isSecret(run) ? SEALED : run)) : shown;
+  };
+}
+
+function secretsIn(settings: unknown): string[] {
+  if (typeof settings === "string") return [settings];
+  if (typeof settings !== "object" || settings === null) return [];
+  return Object.entries(settings).flatMap(([name, value]) => (PLAIN.has(name) ? [] : secretsIn(value)));
+}

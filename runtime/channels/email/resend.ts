@@ -6,12 +6,12 @@ import {
   type SendOptions,
   type SendOutcome,
 } from "../provider/channel.ts";
-import { callApi, textAt, trouble } from "../provider/vendor-api.ts";
+import { callApi, credential, textAt, trouble } from "../provider/vendor-api.ts";
 import { flaw } from "./flaws.ts";
 import { resendCallbacks } from "./resend-callbacks.ts";
 
 const settings = z.strictObject({
-  api_key: z.string().min(1).max(512),
+  api_key: credential(512),
   /** The webhook's signing secret. Callbacks are accepted only with it. */
   webhook_secret: z
     .string()

@@ -1,12 +1,12 @@
 import { createPublicKey } from "node:crypto";
 import { z } from "zod";
 import { type EmailMessage, each, provider, type SendOutcome } from "../provider/channel.ts";
-import { callApi, textAt, trouble } from "../provider/vendor-api.ts";
+import { callApi, credential, textAt, trouble } from "../provider/vendor-api.ts";
 import { flaw } from "./flaws.ts";
 import { sendgridCallbacks } from "./sendgrid-callbacks.ts";
 
 const settings = z.strictObject({
-  api_key: z.string().min(1).max(512),
+  api_key: credential(512),
   /** The event webhook's verification key. Callbacks are accepted only with it. */
   webhook_public_key: z
     .string()

@@ -1,15 +1,15 @@
 import { AwsClient } from "aws4fetch";
 import { z } from "zod";
 import { type EmailMessage, each, provider, type SendOutcome } from "../provider/channel.ts";
-import { callApi, textAt, trouble } from "../provider/vendor-api.ts";
+import { callApi, credential, textAt, trouble } from "../provider/vendor-api.ts";
 import { flaw } from "./flaws.ts";
 import { sesCallbacks } from "./ses-callbacks.ts";
 
 const settings = z.strictObject({
   region: z.string().regex(/^[a-z]{2}(-[a-z]+)+-\d$/, "must be an AWS region, such as us-east-1"),
-  access_key_id: z.string().min(1).max(128),
-  secret_access_key: z.string().min(1).max(256),
-  session_token: z.string().min(1).max(4096).optional(),
+  access_key_id: credential(128),
+  secret_access_key: credential(256),
+  session_token: credential(4096).optional(),
   /** SES reports opens and clicks only where the call names a configuration set. */
   configuration_set: z.string().min(1).max(64).optional(),
   /** The SNS topic on which SES reports bounces and complaints. Callbacks are accepted only with it. */

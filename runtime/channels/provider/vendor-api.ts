@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { errorCode } from "#db/connection/error-code.ts";
 import { readRetryAfter } from "#runtime/network/retry-after.ts";
 import { traceparent } from "#runtime/telemetry/activity.ts";
@@ -31,6 +32,18 @@ const NOT_CONNECTED = new Set([
   "ENETUNREACH",
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
+
+/** A vendor's key as a header carries it. A request with another character cannot be made, and no message would go. */
+export function credential(most = 500) {
+  return z
+    .string()
+    .min(1)
+    .max(most)
+    .regex(
+      /^[!-~]*$/,
+      "has a space or another character that no key has: copy it again from the vendor's own page",
+    );
+}
 
 /** Sends one request to a vendor's API. Without an answer, `reached` says whether the request may have arrived. */
 export async function callApi(request: Request): Promise<Reply | { reached: boolean; message: string }> {

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { each, provider, type SendOutcome, type SmsMessage } from "../provider/channel.ts";
-import { callApi, textAt, trouble } from "../provider/vendor-api.ts";
+import { callApi, credential, textAt, trouble } from "../provider/vendor-api.ts";
 import { parse, signedByTwilio } from "./twilio-callbacks.ts";
 
 const settings = z.strictObject({
   account_sid: z.string().regex(/^AC[0-9a-f]{32}$/i, "must be an account's SID, AC and 32 hex digits"),
-  auth_token: z.string().min(1).max(200),
+  auth_token: credential(200),
   /** The sender where neither the message nor the provider's record names one. */
   messaging_service_sid: z
     .string()

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import type { CallbackRequest } from "../provider/channel.ts";
-import { isTaken } from "../provider/vendor-api.ts";
+import { credential, isTaken } from "../provider/vendor-api.ts";
 import { type AgentReport, agent, endOf, jsonRequest, linesFrom } from "./agent.ts";
 import { amountAt, equal, hexHmac, type Json, objectAt, objectsAt, wordsAt } from "./signed.ts";
 
 const settings = z.strictObject({
-  api_key: z.string().min(1).max(500),
+  api_key: credential(),
   /** Of the account's webhook signing. */
   webhook_secret: z.string().min(8).max(500),
   voice: z.string().min(1).max(200).optional(),

@@ -1,19 +1,18 @@
 import { z } from "zod";
-
-const secret = () => z.string().min(1).max(500);
+import { credential } from "../provider/vendor-api.ts";
 
 /** Of Twilio or Telnyx. */
 export const settings = z.discriminatedUnion("carrier", [
   z.strictObject({
     carrier: z.literal("twilio"),
     account_sid: z.string().regex(/^AC[0-9a-f]{32}$/i, "must be an account's SID, AC and 32 hex digits"),
-    auth_token: secret(),
+    auth_token: credential(),
   }),
   z.strictObject({
     carrier: z.literal("telnyx"),
-    account_sid: secret(),
-    application_id: secret(),
-    api_key: secret(),
+    account_sid: credential(),
+    application_id: credential(),
+    api_key: credential(),
     public_key: z
       .string()
       .refine(

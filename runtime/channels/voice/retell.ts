@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { CallbackRequest } from "../provider/channel.ts";
-import { isTaken } from "../provider/vendor-api.ts";
+import { credential, isTaken } from "../provider/vendor-api.ts";
 import { type AgentReport, agent, endOf, jsonRequest, linesFrom } from "./agent.ts";
 import { amountAt, equal, hexHmac, type Json, objectAt, objectsAt, wordsAt } from "./signed.ts";
 
@@ -8,7 +8,7 @@ const TOLERANCE_MS = 300_000;
 
 const settings = z.strictObject({
   /** It signs the callbacks too. */
-  api_key: z.string().min(1).max(500),
+  api_key: credential(),
   /** Its first message is {{opening}}, and its prompt {{instructions}}. */
   agent_id: z.string().min(1).max(200),
 });

@@ -1,18 +1,16 @@
 import { z } from "zod";
 import type { CallbackRequest } from "../provider/channel.ts";
-import { callApi, isTaken, textAt } from "../provider/vendor-api.ts";
+import { callApi, credential, isTaken, textAt } from "../provider/vendor-api.ts";
 import { type AgentReport, agent, endOf, jsonRequest, linesFrom } from "./agent.ts";
 import { amountAt, equal, hexHmac, type Json, objectAt, objectsAt, wordsAt } from "./signed.ts";
 
-const secret = () => z.string().min(1).max(500);
-
 const settings = z.strictObject({
-  api_key: secret(),
-  phone_number_id: secret(),
+  api_key: credential(),
+  phone_number_id: credential(),
   /** Of the server credential: sent as X-Vapi-Secret or a bearer's token, or the key of an HMAC over the body. */
   webhook_secret: z.string().min(8).max(500),
   /** The server credential's id, where Vapi keeps the secret. */
-  credential_id: secret().optional(),
+  credential_id: credential().optional(),
   model_provider: z.string().min(1).max(100).default("openai"),
   model: z.string().min(1).max(100).default("gpt-4o"),
 });

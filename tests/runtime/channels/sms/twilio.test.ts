@@ -12,7 +12,7 @@ afterEach(() => server.resetHandlers());
 afterAll(() => server.close());
 
 const SID = `AC${"0a".repeat(16)}`;
-const TOKEN = "a secret token";
+const TOKEN = "a-secret-token";
 const SERVICE = `MG${"1b".repeat(16)}`;
 const API = `https://api.twilio.com/2010-04-01/Accounts/${SID}/Messages.json`;
 const settings = { account_sid: SID, auth_token: TOKEN };
