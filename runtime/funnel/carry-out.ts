@@ -12,6 +12,7 @@ import type {
 import { parseInput } from "#runtime/operation/input.ts";
 import { isGrave, type Operation } from "#runtime/operation/operation.ts";
 import { hasOutgrown, type Property } from "#runtime/operation/property.ts";
+import { goneProposer } from "./proposer.ts";
 import { conceals, proposedQuestions } from "./review.ts";
 import { type Handled, noEffects, type Running, without } from "./transaction.ts";
 
@@ -79,11 +80,13 @@ interface Attempt {
 async function attempt(
   running: Running,
   handle: Handle,
-  { tool, asked }: ProposedCall,
+  { tool, asked, proposed_by }: ProposedCall,
   input: Record<string, unknown>,
 ): Promise<Attempt> {
   const target = running.operation.others!(tool);
   if (!target) return { stale: [`the operation ${tool}, which is not offered any more`], sentences: [] };
+  const gone = await goneProposer(running, proposed_by);
+  if (gone !== null) return { stale: [gone], sentences: [] };
   try {
     const shown = asked.map(({ audience }) => audience);
     const inner = await innerOf(running, target, input, shown);

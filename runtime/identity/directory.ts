@@ -1,5 +1,6 @@
 import { LRUCache } from "lru-cache";
 import type { Database, Sql, Work } from "#db/database.ts";
+import { type Fragment, sql as fragment } from "#db/sql.ts";
 import type { Log } from "#runtime/log.ts";
 import type { Scope } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
@@ -79,18 +80,18 @@ export async function openDirectory(db: Database, log: Log) {
       on conflict (api_key_id) do update set last_used_at = excluded.last_used_at`,
     );
   };
-  const quietly = (work: () => Promise<void>) => () =>
-    void work().catch((error: unknown) =>
-      log.debug({ err: error }, "the cache of keys and users is not up to date; retrying"),
-    );
 
   await check();
   await db.listen(CHANNEL, forget, forget);
-  const checking = setInterval(quietly(check), CHECK_EVERY);
-  const using = setInterval(quietly(flushUsed), USED_EVERY);
+  const checking = setInterval(quietly(log, check), CHECK_EVERY);
+  const using = setInterval(quietly(log, flushUsed), USED_EVERY);
 
   return {
-    key: (hash: Buffer) => memory.recall(keyName(hash), () => db.asSystem((sql) => loadKey(sql, hash))),
+    key: (hash: Buffer) =>
+      memory.recall(keyName(hash), () => db.asSystem((sql) => loadKey(sql, fragment`key_hash = ${hash}`))),
+    /** The same key by its id, whether or not it is still valid. */
+    keyById: (id: string) =>
+      memory.recall(`i${id}`, () => db.asSystem((sql) => loadKey(sql, fragment`id = ${id}`))),
     /** Whether such a key existed, or is being looked up: another call with it costs no look-up of its own. */
     hasSeenKey: (hash: Buffer): boolean => memory.hasSeen(keyName(hash)),
     property: (id: string) => memory.recall(`p${id}`, () => db.asSystem((sql) => loadProperty(sql, id))),
@@ -117,6 +118,13 @@ export async function openDirectory(db: Database, log: Log) {
       );
     },
   };
+}
+
+function quietly(log: Log, work: () => Promise<void>): () => void {
+  return () =>
+    void work().catch((error: unknown) =>
+      log.debug({ err: error }, "the cache of keys and users is not up to date; retrying"),
+    );
 }
 
 /**
@@ -206,11 +214,11 @@ export async function directoryChanged(sql: Sql): Promise<void> {
 
 const keyName = (hash: Buffer) => `k${hash.toString("latin1")}`;
 
-async function loadKey(sql: Sql, hash: Buffer): Promise<KeyRecord | null> {
+async function loadKey(sql: Sql, isWanted: Fragment): Promise<KeyRecord | null> {
   const [row] = await sql<KeyRecord[]>`
     select id, property_id, scopes, rate_limit, pii_masked, agent_confirmation, created_by, is_active,
       (extract(epoch from expires_at) * 1000)::double precision as expires_at
-    from api_keys where key_hash = ${hash}`;
+    from api_keys where ${isWanted}`;
   return row ?? null;
 }
 

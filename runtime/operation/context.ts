@@ -154,6 +154,8 @@ export interface ProposedCall {
   tool: string;
   input: Record<string, unknown>;
   asked: readonly AskedQuestion[];
+  /** The credential of the proposing call. */
+  proposed_by: { type: string; id: string | null };
 }
 
 /** The result of a proposed call, or the reasons why it is not the call that was proposed. */
