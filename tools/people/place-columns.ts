@@ -2,7 +2,7 @@ import { z } from "zod";
 import { invalid } from "#runtime/faults.ts";
 import { writable } from "#runtime/operation/columns.ts";
 import type { NextOf } from "#runtime/operation/table.ts";
-import { COUNTRY_FORM, STATE_FORM } from "./places.ts";
+import { COUNTRY_FORM, isCountry, STATE_FORM, stateOf } from "./places.ts";
 
 /** The columns of a rule's or a law's place. */
 export const placeColumns = {
@@ -24,7 +24,12 @@ export const placeColumns = {
   ),
 };
 
-/** A state needs its country. */
+/** A state needs its country, and both must exist: a rule for another place would hold for nobody. */
 export function checkPlace({ country, state }: NextOf<typeof placeColumns>): void {
   if (state && !country) throw invalid("country", "must be given with a state");
+  if (!country) return;
+  if (!isCountry(country)) throw invalid("country", "must be an ISO 3166 code, such as US");
+  if (state && stateOf(state, country) !== state) {
+    throw invalid("state", `${country} has no state ${state}: write its code, such as FL`);
+  }
 }

@@ -9,7 +9,7 @@ import {
 } from "#runtime/operation/columns.ts";
 import { Approval, Prints } from "#tools/approvals/approval.ts";
 import { Odds } from "#tools/games/draw/odds.ts";
-import { STATE_FORM } from "#tools/people/places.ts";
+import { STATE_FORM, stateOf } from "#tools/people/places.ts";
 import { TIME_ZONE_FORM, timeZone } from "#tools/people/time-zones.ts";
 import { GAME_STATUSES } from "#tools/statuses/games.ts";
 
@@ -80,7 +80,15 @@ export const columns = {
   min_age: drafted(z.int().min(18).max(120).nullish().describe("Where it is above the property's")),
   void_in: drafted(
     z
-      .array(z.string().regex(/^[A-Z]{2}$/, "must be a state's code, such as FL"))
+      .array(
+        z
+          .string()
+          .regex(/^[A-Z]{2}$/, "must be a state's code, such as FL")
+          .refine(
+            (code) => stateOf(code, "US") === code,
+            "is no state of the US: write its code, such as FL",
+          ),
+      )
       .max(60)
       .default([])
       .describe("States in which nobody may play"),

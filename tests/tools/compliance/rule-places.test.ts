@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { newScenario, type Scenario } from "../../support/scenario.ts";
+import { startService, type TestService } from "../../support/service.ts";
+
+let service: TestService;
+let scenario: Scenario;
+beforeAll(async () => {
+  service = await startService({ role: "web" });
+  scenario = await newScenario(service);
+});
+afterAll(() => service?.stop());
+
+const MAKE = {
+  create_quiet_hours_rule: { channel: ["sms"], open_local: "08:00", close_local: "20:00" },
+  create_frequency_rule: {
+    channel: "sms",
+    max_sends: 1,
+    window_count: 1,
+    window_unit: "day",
+    mode: "rolling",
+  },
+  create_game_law: { kind: "registration", amount: 1000 },
+};
+const UPDATE = {
+  create_quiet_hours_rule: "update_quiet_hours_rule",
+  create_frequency_rule: "update_frequency_rule",
+  create_game_law: "update_game_law",
+};
+
+// No player is ever in such a place, so the rule would bar nobody, and nobody would notice.
+test.each(Object.keys(MAKE) as (keyof typeof MAKE)[])(
+  "%s refuses a place that does not exist",
+  async (name) => {
+    const make = (place: object) => scenario.call(name, { ...MAKE[name], ...place });
+    await expect(make({ country: "US", state: "FA" })).rejects.toThrow(
+      "state: US has no state FA: write its code, such as FL",
+    );
+    await expect(make({ country: "CA", state: "FL" })).rejects.toThrow("state: CA has no state FL");
+    await expect(make({ country: "XX" })).rejects.toThrow("country: must be an ISO 3166 code, such as US");
+    const { id } = await make({ country: "US", state: "FL" });
+    const change = { id, state: "FA" };
+    await expect(scenario.call(UPDATE[name], change)).rejects.toThrow("state: US has no state FA");
+    await make({ country: "CA", state: "ON" });
+    await make({ country: "DE", state: "BY" });
+  },
+);
+
+test("a game is void in states that exist", async () => {
+  const game = { name: "Wheel", type: "spin_wheel" };
+  for (const state of ["FA", "ON", "XX"]) {
+    await expect(scenario.call("create_game", { ...game, void_in: ["NY", state] }), state).rejects.toThrow(
+      "void_in[1]: is no state of the US: write its code, such as FL",
+    );
+  }
+  const made = await scenario.call("create_game", { ...game, void_in: ["FL", "DC", "PR"] });
+  expect(made.void_in).toEqual(["FL", "DC", "PR"]);
+});
