@@ -34,6 +34,7 @@ export function sentenceOf(operation: Operation, structured: Structured): string
   if (operation.name === "compliance_check") return `${title}: ${checkedPart(structured)}`;
   if (isRecord(structured.campaign) && "status" in structured.campaign)
     return `${title}: ${campaignPart(structured.campaign, operation)}`;
+  if (operation.name === "consent_revoke") return `${title}: ${revokedPart(structured)}`;
   const journey = journeyPart(operation, structured);
   if (journey !== null) return `${title}: ${journey}`;
   if (QUEUED.has(operation.name)) return `${title}: queued. It is not done yet.`;
@@ -44,6 +45,12 @@ export function sentenceOf(operation: Operation, structured: Structured): string
   if (operation.effect === "read")
     return `${title}: ${facts || "see the answer's fields"}${warned ? "; read its warnings" : ""}.`;
   return `${title}: done${facts ? `; ${facts}` : ""}.`;
+}
+
+/** The inbox needs no consent, so no revocation stops it. */
+function revokedPart({ revoked }: Structured): string {
+  const channels = (revoked as string[]).join(", ");
+  return `done; nothing goes by ${channels} any more. The inbox needs no consent: create_suppression with channel all ends that too.`;
 }
 
 function filePart({ text, rows, has_more, url, expires_at }: Structured): string {

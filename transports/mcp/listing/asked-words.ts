@@ -82,7 +82,7 @@ const ASKED: Readonly<Record<string, string>> = {
     "duplicates, double entries, same email, same phone, who is in the list twice, shared address, one guest with two accounts",
   merge_players: "same person twice, two records, combine duplicates, join, one guest with two accounts",
   set_player_status:
-    "the host holds a guest back, VIP hold, membership ended, a guest has died, guest died, ban someone, banned, bar a guest, died, death, deceased, passed away, unban, remove a mistaken ban, lift a ban",
+    "the host holds a guest back, VIP hold, freeze a player's account, lock an account, membership ended, a guest has died, guest died, ban someone, banned, bar a guest, died, death, deceased, passed away, unban, remove a mistaken ban, lift a ban",
   create_player_event: "record a visit, a stay, a deposit, a spend, activity, trip, something a guest did",
   list_player_events: "visits, deposits, activity, what has a guest done",
   create_custom_field: "add a field, new column, new attribute, property of players, favourite, extra data",
@@ -93,7 +93,7 @@ const ASKED: Readonly<Record<string, string>> = {
   // Consent and compliance
   consent_record: "opted in, opt in, signed the form, agreed, gave permission, said yes, subscribe a guest",
   consent_revoke:
-    "unsubscribe, opt out, stop, says stop, take off the mailing list, remove from the list, no more messages, withdraw, does not want mail",
+    "unsubscribe, opt out, stop, says stop, take off the mailing list, remove from the list, no more messages, withdraw, does not want mail, stop everything for a player, stop all messages to one player, block a player from all messages",
   consent_receipt: "prove, proof, evidence that a player agreed, certificate of consent, show the regulator",
   list_consent_records:
     "proof, evidence, when did a player agree, history of consent, opted in when, who opted out, which players unsubscribed, who said stop, wording that was accepted",
@@ -184,7 +184,7 @@ const ASKED: Readonly<Record<string, string>> = {
   create_journey:
     "automation, drip, workflow, flow, series of messages, onboarding, repeat a campaign every week, recurring newsletter, every Sunday, each month",
   create_journey_from_recipe:
-    "welcome series, birthday, win back, ready made automation, start a journey for new members, sample flow",
+    "welcome series, birthday, win back, players away for 60 days, ready made automation, start a journey for new members, sample flow",
   publish_journey: "go live, activate the automation, turn on a journey, start a journey",
   pause_journey: "stop the journey, hold an automation, turn off",
   archive_journey: "end a journey for good, retire an automation, stop the journey",
@@ -282,7 +282,7 @@ const ASKED: Readonly<Record<string, string>> = {
   get_property_theme: "change our logo, which logo, colours, logo, brand, look",
   // Of people, and withheld from keys
   update_property:
-    "change the postal address of the casino, legal name, time zone, sender address, property settings, tiers, approval limit, mask data for analysts, stop asking me to confirm",
+    "change the postal address of the casino, legal name, time zone, sender address, property settings, tiers, approval limit, mask data for analysts, stop asking me to confirm, switch off tracking, turn on four eyes, rename the casino",
   approve_proposal: "approve a proposal, approve the campaign, sign off what waits for approval",
   create_api_key: "make an API key, new API key, key for another program",
   revoke_api_key: "withdraw an API key, leaked key",

@@ -32,6 +32,43 @@ const NOT_OFFERED: readonly { asked: RegExp; answer: string }[] = [
       "Sent messages cannot be called back. cancel_campaign stops those that wait; a correction is another campaign.",
   },
   {
+    asked: /\b(?:undo|revert|reverse) (?:[\w-]+ ){0,3}send(?:ing)?\b/i,
+    answer:
+      "Sent messages cannot be called back. cancel_campaign stops those that wait; a correction is another campaign.",
+  },
+  {
+    asked:
+      /\b(?:move|copy|transfer|share|take) (?:[\w'’-]+ ){0,6}(?:to|with|over to|into) (?:an?other|the other|our other|a second) (?:property|casino|tenant)\b/i,
+    answer:
+      "Properties share nothing, and a consent holds for the casino that it was given to. The other property asks the player itself, and records the answer by consent_record with a key of its own.",
+  },
+  {
+    asked:
+      /\b(?:choose|pick|set|declare|force|name) (?:[\w/-]+ ){0,4}winn(?:er|ing)\b.*\b(?:by hand|manually|myself|ourselves|now)\b/i,
+    answer:
+      "The winner of a test is chosen by its metric, at its end; fallback_variant_id wins a tie. To send another variant, cancel_campaign, then duplicate_campaign for those who wait.",
+  },
+  {
+    asked:
+      /\b(?:set|give|have|spend) (?:a |the |more than )?budgets?\b|\bbudgets? (?:for|of|on)\b|\b(?:cap|limit) (?:the |on |on the )?costs?\b|\bcosts? of (?:this|last|the) month\b/i,
+    answer:
+      "No budget stops a campaign, and no sum over campaigns is kept. preflight_campaign estimates a campaign's cost, campaign_stats has its cost so far, and approval_over_cost of update_property asks a person first.",
+  },
+  {
+    asked: /\b(?:undo|revert|reverse|roll back|take back) (?:[\w-]+ ){0,3}imports?\b/i,
+    answer:
+      "An import cannot be undone as a whole. Its players have its id as import_job_id: list_players finds them, and delete_player takes one out.",
+  },
+  {
+    asked: /\b(?:transfer|connect|hand over|pass) (?:[\w-]+ ){0,3}calls? to\b/i,
+    answer: "A call is not passed on to a person. Its script can name a number that people ring.",
+  },
+  {
+    asked: /\bdouble[- ]opt[- ]?in\b/i,
+    answer:
+      "Mails that ask for a confirmation of a sign-up are not offered. Let your form's own mail ask, and call consent_record after the click; email_consent_mode opt_in sends to nobody without that record.",
+  },
+  {
     asked: /\b(?:undo|revert|reverse) (?:[\w-]+ ){0,3}erasures?\b/i,
     answer:
       "An erasure cannot be undone. restore_player brings back a player who was deleted within the last 30 days.",

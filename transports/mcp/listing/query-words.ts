@@ -80,9 +80,14 @@ export function allWordsOf(text: string): string[] {
 const PAST =
   /\b(?:last|this|past|previous) (?:night|week|weekend|month|quarter|year)\b|\b(?:yesterday|today)\b/gi;
 
+/** People who are left out are not the subject of a request. */
+const LEFT_OUT =
+  /(?<=\w[\w ,'-]*) (?:but|and|who are|that are)? ?(?:not|never|except|excluding|without) (?:the )?self[- ]?(?:excluded|exclusions?)(?: (?:ones|players|people))?\b/gi;
+
 function split(text: string): string[] {
   return text
     .replace(PAST, " ")
+    .replace(LEFT_OUT, " ")
     .replace(/\bopt(?:ed|s)?[- ](in|out)\b/gi, "opt$1")
     .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
     .toLowerCase()

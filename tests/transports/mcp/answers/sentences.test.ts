@@ -294,3 +294,10 @@ test("texts that others have written stand in an error on its own line", async (
     expect(text).not.toMatch(/^(Human|send)|\u2028/m);
   }
 });
+
+test("a revocation names the channels that it ends, and the one that needs no consent", async () => {
+  const { texts } = await ask("consent_revoke", { email: "nobody@example.com", channel: "email" });
+  expect(texts[0]).toContain(
+    "Revoke consent: done; nothing goes by email any more. The inbox needs no consent: create_suppression with channel all ends that too.",
+  );
+});

@@ -219,6 +219,15 @@ test.each([
   ["recall an email that was wrong", /cannot be called back/],
   ["unsend the last newsletter", /cannot be called back/],
   ["undo the erasure of a player", /cannot be undone/],
+  ["undo the last send", /cannot be called back/],
+  ["move a player's consents to another property", /Properties share nothing/],
+  ["copy our best players over to the other casino", /Properties share nothing/],
+  ["choose the winner of an A/B test by hand", /chosen by its metric/],
+  ["double opt-in for Germany", /are not offered/],
+  ["set a budget for the campaign", /No budget stops/],
+  ["cost of this month's texts", /No budget stops/],
+  ["roll back the import of yesterday", /cannot be undone as a whole/],
+  ["transfer the call to a human", /not passed on/],
 ])("what is not offered is said: %s", (request, answer) => {
   expect(notOffered(request)).toMatch(answer);
 });

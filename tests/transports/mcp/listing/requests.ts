@@ -40,6 +40,10 @@ export const REQUESTS: readonly (readonly [request: string, ...tools: string[]])
   ["start a journey for new members", "create_journey_from_recipe", "create_journey", "publish_journey"],
   ["spin the wheel", "play_game"],
   ["send a web push", "create_campaign", "send_campaign"],
+  ["stop everything for player X now", "consent_revoke"],
+  ["block one player from all messages immediately", "consent_revoke", "create_suppression"],
+  ["win-back of players away 60 days but not self-excluded", "create_journey_from_recipe", "segment_preview"],
+  ["freeze a player's account", "set_player_status"],
   // Sixty more.
   ["recover a removed guest", "restore_player"],
   ["undo the scheduling", "unschedule_campaign"],
