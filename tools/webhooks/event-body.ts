@@ -27,6 +27,8 @@ const PERSONAL = new Set([
   "ip_address",
   "user_agent",
   "custom",
+  // A value of the event that began the enrollment, which may be an address.
+  "entry_key",
 ]);
 
 const MOST_BYTES = 20_000;

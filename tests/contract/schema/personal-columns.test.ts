@@ -38,3 +38,15 @@ test("a text of a player that may name the person is masked, and stays out of we
     "Name it in FIELDS of runtime/masking/values.ts and in PERSONAL of tools/webhooks/event-body.ts, or in HARMLESS here.",
   ).toEqual([]);
 });
+
+test("the key of an enrollment stays out of webhooks without personal data, as it is masked", () => {
+  const object = { id: "1", journey_id: "2", entry_key: "zoe@example.com" };
+  const event = {
+    event_id: "1",
+    type: "player.journey_entered",
+    occurred_at: "2027-01-01T00:00:00Z",
+    data: { object },
+  };
+  expect(JSON.parse(eventBody(event, "3", false)).data).toEqual({ object: { id: "1", journey_id: "2" } });
+  expect(JSON.parse(eventBody(event, "3", true)).data).toEqual({ object });
+});
