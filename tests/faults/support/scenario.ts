@@ -92,9 +92,9 @@ async function addKey(sql: postgres.Sql, property: string, rateLimit: number) {
 async function addCrowd(sql: postgres.Sql, tenant: Tenant, count: number, without: number): Promise<number> {
   const { inner, outer } = pads(tenant.pepper);
   const result = await sql`
-    insert into players (property_id, player_id, email, email_hash, first_name, birth_date, consents)
+    insert into players (property_id, player_id, email, email_hash, first_name, consents)
     select ${tenant.id}, 'P-' || n, 'p' || n || '@example.com',
-      address_hash(${inner}, ${outer}, 'p' || n || '@example.com'), 'Ana', '1980-05-17',
+      address_hash(${inner}, ${outer}, 'p' || n || '@example.com'), 'Ana',
       case when n % nullif(${without}::int, 0) = 0 then '{}'::jsonb else '{"email": true}' end
     from generate_series(1, ${count}::int) n returning 1`;
   return result.count;

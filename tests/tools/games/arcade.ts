@@ -14,13 +14,7 @@ export function arcadeIn(scenario: Scenario) {
     ...scenario,
     player: async (fields: object = {}): Promise<string> => {
       players += 1;
-      return (
-        await scenario.call("create_player", {
-          player_id: `G${players}`,
-          birth_date: "1980-05-17",
-          ...fields,
-        })
-      ).id;
+      return (await scenario.call("create_player", { player_id: `G${players}`, ...fields })).id;
     },
     draft: async (prizes: object[], fields: object = {}): Promise<string> => {
       players += 1;

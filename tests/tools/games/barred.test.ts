@@ -29,7 +29,6 @@ const young = new Date(Date.now() - 20 * 365 * 86_400_000).toISOString().slice(0
 /** Every bar: how a player comes to it, by their fields or by an act. */
 const BARS: Record<string, { fields?: object; act?: (player: string) => Promise<unknown> }> = {
   underage: { fields: { birth_date: young } },
-  "of an unknown age": { fields: { birth_date: null } },
   void_in_state: { fields: { state: "FL", country: "US" } },
   not_in_segment: { fields: { tier: "Silver" } },
   banned: { act: status("banned") },

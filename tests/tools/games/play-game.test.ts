@@ -79,7 +79,7 @@ describe("a play", () => {
       await post("game_prizes", { game_id: game, label, kind: "comp", weight: 1 });
     }
     await post("functions/activate-game", { gameId: game, propertyId });
-    const player = (await post("players", { player_id: "P1", birth_date: "1980-05-17" })).body.id;
+    const player = (await post("players", { player_id: "P1" })).body.id;
     const once = { "Idempotency-Key": randomUUID() };
     const answers = await Promise.all(
       Array.from({ length: 10 }, () =>
@@ -263,7 +263,6 @@ describe("a player who is barred", () => {
 
   test.each<[string, object]>([
     ["underage", { birth_date: young }],
-    ["age_unknown", { birth_date: null }],
     ["void_in_state", { state: "FL", country: "US" }],
     ["not_in_segment", { tier: "Silver" }],
   ])("by %s plays nothing", async (reason, fields) => {
@@ -280,16 +279,6 @@ describe("a player who is barred", () => {
     });
     expect(await place.check(game, player)).toMatchObject({ allowed: false, code: "not_eligible" });
     await place.play(game, await place.player({ state: "NV", country: "US", tier: "Gold" }));
-  });
-
-  test("by an unknown age plays once the birth date is set, as the refusal says", async () => {
-    const game = await place.game(SURE, { min_age: 25 });
-    const player = await place.player({ birth_date: null });
-    const words = "age_unknown. Its rules ask for 25 years: set the player's birth_date by update_player";
-    expect((await place.check(game, player)).reason).toContain(words);
-    await expect(place.play(game, player)).rejects.toThrow(words);
-    await place.call("update_player", { id: player, birth_date: "1990-02-28" });
-    expect(await place.play(game, player)).toMatchObject({ outcome: "win" });
   });
 
   test("by a self-exclusion has no way in at all: no play, ticket, free entry, claim or prize", async () => {

@@ -44,7 +44,7 @@ export async function openCasino(): Promise<Casino> {
   const propertyId = service.tenant.id;
   const { id: playerId } = await service.call(
     "create_player",
-    { player_id: "guest", first_name: "Ana", tier: "Gold", language: "en-US", birth_date: "1980-05-17" },
+    { player_id: "guest", first_name: "Ana", tier: "Gold", language: "en-US" },
     propertyId,
   );
   const call = (name: string, input: object) => service.call(name, { propertyId, ...input }, propertyId);

@@ -42,28 +42,17 @@ async function readEntrant(context: Context, playerId: string, lock: Fragment): 
 export async function checkEligible(context: Context, game: PlayedGame, player: Entrant): Promise<void> {
   const barrier = barrierOf(context, game, player) ?? (await outsideSegment(context, game, player));
   if (barrier === null) return;
-  const wayOut =
-    barrier === AGE_UNKNOWN ? `. Its rules ask for ${ageFor(context, game)} years: ${ASKS_AGE}` : "";
   throw new Fault("not_eligible", {
-    message: `The player may not play this game: ${barrier}${wayOut}.`,
+    message: `The player may not play this game: ${barrier}.`,
     details: [{ field: "playerId", message: barrier }],
   });
 }
 
-const AGE_UNKNOWN = "age_unknown";
-const ASKS_AGE = "set the player's birth_date by update_player, then play again";
-
-/** The age that a game's rules name. */
-function ageFor({ property }: Context, game: PlayedGame): number {
-  return Math.max(game.min_age ?? 0, property.min_age);
-}
-
-function barrierOf(context: Context, game: PlayedGame, player: Entrant): string | null {
+function barrierOf({ property }: Context, game: PlayedGame, player: Entrant): string | null {
   if (isStatus(BARRED_STATUSES, player.status)) return player.status;
   if (!player.may_play) return "self_excluded";
-  // The rules promise an age of all players: only those play whose age is known.
-  if (player.age === null) return AGE_UNKNOWN;
-  if (player.age < ageFor(context, game)) return "underage";
+  const age = Math.max(game.min_age ?? 0, property.min_age);
+  if (player.age !== null && player.age < age) return "underage";
   return game.void_in.some((state) => player.region === `US-${state}`) ? "void_in_state" : null;
 }
 

@@ -27,7 +27,7 @@ const SUGGESTIONS: Partial<Record<FaultCode, string>> = {
   not_found: "Look the id up first, in this property.",
   conflict: "Read the record's current state, then decide.",
   invalid_credential: "Ask for the right one; do not guess.",
-  not_eligible: "The message names the rule that bars this player. Call again only once that has changed.",
+  not_eligible: "Do not call again for this player: the message names the rule that bars them.",
   play_limit_reached:
     "Call again after retry_after seconds, where it is given; else the player needs another play.",
   game_not_active: "Read the game's status and times first: get_game has them.",
