@@ -32,6 +32,18 @@ const NOT_OFFERED: readonly { asked: RegExp; answer: string }[] = [
       "Sent messages cannot be called back. cancel_campaign stops those that wait; a correction is another campaign.",
   },
   {
+    asked:
+      /\b(?:cap|limit|bound|restrict|ceiling|maximum|budget)\b (?:[\w-]+ ){0,4}(?:spend(?:ing)?|costs?|money|budget|dollars|euros)\b|\b(?:spend(?:ing)?|costs?|budget) (?:cap|limit|ceiling)s?\b|\bset (?:[\w-]+ ){0,2}budget\b|\bspend (?:at most|no more than|up to)\b/i,
+    answer:
+      "A cap of spend is not offered. approval_over_cost of update_property has a person approve what costs more; inventory_total and per_player_limit bound a game's prizes, and a rate_limit node the players who pass in a journey.",
+  },
+  {
+    asked:
+      /\b(?:costs?|spend|spent|bill|pay|paid)\b(?: [\w-]+){0,6} (?:this|last|next|a|per|each|the) (?:day|week|month|quarter|year)s?\b|\b(?:monthly|weekly|yearly|total|overall|summed) (?:[\w-]+ ){0,2}(?:costs?|spend(?:ing)?|bill)\b/i,
+    answer:
+      "One sum of costs over campaigns or a month is not offered. campaign_stats has the cost of each campaign, and the vendor's bill the sum.",
+  },
+  {
     asked: /\b(?:undo|revert|reverse) (?:[\w-]+ ){0,3}erasures?\b/i,
     answer:
       "An erasure cannot be undone. restore_player brings back a player who was deleted within the last 30 days.",

@@ -231,6 +231,11 @@ test.each([
   ["recall an email that was wrong", /cannot be called back/],
   ["unsend the last newsletter", /cannot be called back/],
   ["undo the erasure of a player", /cannot be undone/],
+  ["stop the journey at a spending limit of $500", /cap of spend is not offered/],
+  ["set a budget for the wheel", /cap of spend is not offered/],
+  ["limit how much money this journey may cost", /cap of spend is not offered/],
+  ["what did all our texts cost last month", /sum of costs .* not offered/],
+  ["total cost of the texts in October", /sum of costs .* not offered/],
 ])("what is not offered is said: %s", (request, answer) => {
   expect(notOffered(request)).toMatch(answer);
 });
