@@ -103,7 +103,7 @@ const Environment = z.object({
     .describe("The resolvers for email validation, such as 1.1.1.1,9.9.9.9:53. Default: the machine's."),
   WEBHOOK_ALLOW_PRIVATE: toggle
     .default("off")
-    .describe("Allows receivers on private addresses and plain http, for development."),
+    .describe("Allows private receivers, push services and SMTP hosts, and plain http, for development."),
   CORS_ORIGINS: z
     .string()
     .refine(areOrigins, "must be origins such as https://dashboard.example, separated by commas")

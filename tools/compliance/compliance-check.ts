@@ -54,14 +54,14 @@ export default tool({
   property: "propertyId",
   input: {
     propertyId: z.uuid(),
-    channel: z.enum(CHANNELS),
+    channel: z.enum(CHANNELS).describe("The channel of the message"),
     phone: phone.optional().describe("As dialed in the property's country, or E.164"),
     phones: z
       .array(phone)
       .max(MOST_CHECKED)
       .optional()
       .describe("A bulk check: one result each, in this order"),
-    email: email.optional(),
+    email: email.optional().describe("One address"),
     emails: z.array(email).max(MOST_CHECKED).optional().describe("A bulk check by email"),
     playerId: z.uuid().optional().describe("A player's id, from list_players"),
     playerIds: z

@@ -16,11 +16,11 @@ const text = (most: number) => z.string().trim().min(1).max(most).optional();
 
 const input = {
   player_id: z.uuid().optional().describe("The id of a player, from list_players"),
-  email: text(320),
+  email: text(320).describe("Bars the address, also where no player has it"),
   phone: text(60).describe("As dialed in the property's country, or E.164"),
   first_name: text(200).describe("With last_name and birth_date: the person on a state's or program's list"),
-  last_name: text(200),
-  birth_date: z.iso.date().optional(),
+  last_name: text(200).describe("Needs first_name and birth_date"),
+  birth_date: z.iso.date().optional().describe("Needs first_name and last_name"),
   program: text(200).describe("Such as a state's voluntary exclusion program"),
   jurisdiction: text(100).describe("The program's state, such as NV"),
   starts_at: pastTime().optional().describe("When it began. Default: now; never later than now"),

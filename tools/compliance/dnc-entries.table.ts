@@ -30,7 +30,7 @@ const columns = {
   }),
   requested_at: writable(pastTime().optional().describe("When the person asked; not in the future")),
   expires_at: writable(timestamp().nullish().describe("When the entry ends. Default: it does not")),
-  note: writable(z.string().max(2000).nullish()),
+  note: writable(z.string().max(2000).nullish().describe("For the staff")),
   phone_hash: readable(z.string(), { form: HASH_FORM, sql: "encode(phone_hash, 'hex')" }),
 };
 

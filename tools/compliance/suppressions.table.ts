@@ -37,12 +37,14 @@ const BANNED: SuppressionReason = "banned";
 export const PERMANENT_REASONS: readonly SuppressionReason[] = ["erased", "self_excluded"];
 
 const columns = {
-  channel: createOnly(z.enum(["all", ...CHANNELS]), { concise: true }),
+  channel: createOnly(z.enum(["all", ...CHANNELS]).describe("The channel that is barred"), { concise: true }),
   address: createOnly(z.string().min(1).max(320).nullable().describe("An email address or a phone number"), {
     concise: true,
     form: ADDRESS_FORM,
   }),
-  reason: createOnly(z.enum(SUPPRESSION_REASONS).default("manual"), { concise: true }),
+  reason: createOnly(z.enum(SUPPRESSION_REASONS).default("manual").describe("Why it is barred"), {
+    concise: true,
+  }),
   source: createOnly(z.string().trim().min(1).max(200).nullish().describe("The origin of the suppression"), {
     concise: true,
     vocabulary: true,

@@ -29,7 +29,7 @@ export default tool({
   input: {
     propertyId: z.uuid(),
     playerId: z.uuid().describe("From list_players"),
-    channel: z.enum(CHANNELS),
+    channel: z.enum(CHANNELS).describe("The channel that the consent is for"),
     consentGiven: z.boolean().describe("false: a refusal"),
     consentSource: text(500).describe("Where it was given, such as a web form; agents must say"),
     consentText: text(20_000).describe("The wording that the player saw"),

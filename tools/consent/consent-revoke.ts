@@ -20,9 +20,12 @@ export default tool({
     propertyId: z.uuid(),
     playerId: z.uuid().optional().describe("Exactly one of playerId, phone and email"),
     phone: z.string().max(60).optional().describe("As dialed, or E.164"),
-    email: z.string().max(320).optional(),
-    channel: z.enum([...CHANNELS, "all"]).default("all"),
-    reason: z.string().max(500).optional(),
+    email: z.string().max(320).optional().describe("An address, also of nobody who is known"),
+    channel: z
+      .enum([...CHANNELS, "all"])
+      .default("all")
+      .describe("The channel that the person wants no more"),
+    reason: z.string().max(500).optional().describe("The person's own words, for the record"),
     consentSource: z.string().max(500).optional().describe("Where the person said it, such as a call center"),
     method: z.enum(REVOCATION_METHODS).default("api").describe("How the person revoked"),
     requestedAt: pastTime().optional().describe("When the person asked; not in the future. Default: now"),

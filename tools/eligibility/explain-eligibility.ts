@@ -60,7 +60,7 @@ export default tool({
   input: {
     propertyId: z.uuid(),
     playerId: z.uuid().describe("From list_players"),
-    channel: z.enum(ASKED),
+    channel: z.enum(ASKED).describe("The channel of the message"),
     campaignId: z.uuid().optional().describe("From list_campaigns: one of this channel"),
     at: timestamp().optional().describe("Evaluate for this time instead of now"),
   },

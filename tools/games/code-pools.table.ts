@@ -11,7 +11,9 @@ export default table({
   description:
     "A pool of prize codes that another system made. add_prize_codes fills it, and each claim takes one. No operation lists the codes.",
   columns: {
-    name: writable(z.string().trim().min(1).max(150), { concise: true }),
+    name: writable(z.string().trim().min(1).max(150).describe("For the staff; players do not see it"), {
+      concise: true,
+    }),
   },
   async beforeWrite({ sql, property }, { verb, input, current }) {
     if (verb !== "delete") return input;

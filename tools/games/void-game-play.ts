@@ -17,7 +17,7 @@ export default tool({
   input: {
     playId: z.uuid().describe("From list_game_plays"),
     propertyId: z.uuid(),
-    reason: z.string().trim().min(1).max(500),
+    reason: z.string().trim().min(1).max(500).describe("Kept with the play"),
   },
   output: z.object({ success: z.literal(true), play: PlayView }),
   faults: ["not_found", "conflict"],

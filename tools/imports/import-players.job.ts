@@ -6,7 +6,14 @@ import { type CustomFields, customFields } from "#tools/custom-fields/values.ts"
 import { endJob, OPEN_JOBS, transactAgain } from "#tools/jobs/async-job.ts";
 import { failImport } from "./fail-import.ts";
 import importJobs from "./import-jobs.table.ts";
-import { tierWarnings, type Unrecorded, warningsOf } from "./job/choices.ts";
+import {
+  type LostRefusals,
+  peopleWarnings,
+  type Tally,
+  tierWarnings,
+  type Unrecorded,
+  warningsOf,
+} from "./job/choices.ts";
 import { type ImportJob, ImportPlayers } from "./job/import-job.ts";
 import { MOST_ROWS, records, type Survey, survey } from "./read/csv.ts";
 import { decimalOf } from "./read/file-decimal.ts";
@@ -14,7 +21,7 @@ import { seenIdentities } from "./read/identity-set.ts";
 import { columnWarnings, type Layout, layoutOf } from "./read/layout.ts";
 import { type Refusal, type RowRules, rowReader } from "./read/rows.ts";
 import { dropUpload, uploaded } from "./upload.ts";
-import { LEFT_OUT, type RowBatch, writeBatch, writeErrors } from "./write/batch.ts";
+import { type RowBatch, TALLY, writeBatch, writeErrors } from "./write/batch.ts";
 
 /** The number of records in a transaction, unless they are very long. */
 export const BATCH_RECORDS = 10_000;
@@ -112,7 +119,8 @@ function fileReader(
   let decimal: ReturnType<typeof decimalOf> = "unknown";
   const tiers = new Map<string, number>();
   const unrecorded = { no_evidence: 0, no_date: 0 };
-  const summary = () => summarized(importJob, found, { layout, decimal, unrecorded, tiers, known });
+  const lost = { no_identifier: 0, too_many_cells: 0 };
+  const summary = () => summarized(importJob, found, { layout, decimal, unrecorded, lost, tiers, known });
   async function* batches(
     file: AsyncIterable<string[]>,
   ): AsyncGenerator<{ layout: Layout; batch: RowBatch }> {
@@ -126,7 +134,7 @@ function fileReader(
         const header = params.has_header ? cells : cells.map((_cell, index) => String(index + 1));
         layout = layoutOf(header, params, customs);
         decimal = decimalOf(found, params, layout, customs);
-        readRow = rowReader({ layout, params, seen, unrecorded, tiers, decimal, ...rules });
+        readRow = rowReader({ layout, params, seen, unrecorded, lost, tiers, decimal, ...rules });
         if (params.has_header) continue;
       }
       checkLength(++row);
@@ -162,18 +170,20 @@ interface Known {
   layout: Layout | null;
   decimal: ReturnType<typeof decimalOf>;
   unrecorded: Pick<Unrecorded, "no_evidence" | "no_date">;
+  lost: Omit<LostRefusals, "no_address">;
   tiers: ReadonlyMap<string, number>;
   /** The tiers of the property. */
   known: readonly string[];
 }
 
-/** Makes the summary of what is known now; `leftOut` is counted by the database. */
+/** Makes the summary of what is known now; the database has made the tally. */
 function summarized({ params }: ImportJob, found: Survey, now: Known) {
   const { layout, decimal, known } = now;
-  const unrecorded = { ...now.unrecorded };
+  const [unrecorded, lost] = [{ ...now.unrecorded }, { ...now.lost }];
   const tiers = tierWarnings(now.tiers, known);
-  return (leftOut: Pick<Unrecorded, "no_address" | "row_skipped">) => {
-    const notRecorded = { ...unrecorded, ...leftOut };
+  return ({ no_address, row_skipped, unbarred, taken }: Tally) => {
+    const notRecorded = { ...unrecorded, no_address, row_skipped };
+    const refusals = { ...lost, no_address: unbarred };
     return {
       delimiter: found.delimiter,
       encoding: found.encoding,
@@ -182,7 +192,14 @@ function summarized({ params }: ImportJob, found: Survey, now: Known) {
       ignored_columns: layout?.ignored ?? [],
       missing_columns: [...(layout?.missing.keys() ?? [])],
       consents_not_recorded: notRecorded,
-      warnings: [...(layout ? columnWarnings(layout) : []), ...warningsOf(notRecorded), ...tiers],
+      refusals_not_recorded: refusals,
+      taken_addresses: taken,
+      warnings: [
+        ...(layout ? columnWarnings(layout) : []),
+        ...peopleWarnings(refusals, taken),
+        ...warningsOf(notRecorded),
+        ...tiers,
+      ],
       dry_run: params.dry_run,
     };
   };
@@ -208,11 +225,11 @@ async function complete(
   const layout = read.layout();
   await context.transact(async (inner) => {
     const { sql, property } = inner;
-    const [leftOut] = await sql<Pick<Unrecorded, "no_address" | "row_skipped">[]>`
-      select ${LEFT_OUT} from import_jobs
+    const [tally] = await sql<Tally[]>`
+      select ${TALLY} from import_jobs
       where property_id = ${property.id} and id = ${importJob.id}`;
-    if (!leftOut) return;
-    const summary = read.summary()(leftOut);
+    if (!tally) return;
+    const summary = read.summary()(tally);
     if (!(await endJob(inner, importJobs, importJob.id, { summary }))) return;
     if (layout) await writeErrors(inner, importJob.id, layout, columnErrors(layout));
     // The file of a dry run stays for the import itself, until the sweep.

@@ -97,6 +97,7 @@ async function readRows(
   const found = await survey(bytes(), params);
   const staged: Staged[] = [];
   const unrecorded = { no_evidence: 0, no_date: 0 };
+  const lost = { no_identifier: 0, too_many_cells: 0 };
   let readRow: ReturnType<typeof rowReader> | null = null;
   let row = 0;
   for await (const cells of records(bytes(), found)) {
@@ -110,6 +111,7 @@ async function readRows(
         customs,
         seen: seenIdentities(),
         unrecorded,
+        lost,
         tiers: new Map(),
         decimal: decimalOf(found, params, layout, customs),
         now: now(),

@@ -35,8 +35,10 @@ export async function moveRecords(
   await moveStandings(context, keptId, duplicateId);
   await endSilent(context, [keptId, duplicateId]);
   for (const table of PLAIN) {
+    // Of a browser it is the time when it spoke last, by which the ten of a player are chosen.
+    const time = table === "push_subscriptions" ? sql`` : sql`, updated_at = now()`;
     const rows = await context.sql`
-      update ${identifier(table)} t set player_id = ${keptId}, updated_at = now()
+      update ${identifier(table)} t set player_id = ${keptId}${time}
       where t.property_id = ${context.property.id} and t.player_id = ${duplicateId}`;
     moved[table] = rows.count;
   }

@@ -20,7 +20,7 @@ const columns = {
   due_at: readable(timestamp()),
   completed_at: readable(timestamp().nullable()),
   requested_by: readable(z.uuid().nullable()),
-  note: writable(z.string().trim().min(1).max(2000).nullish()),
+  note: writable(z.string().trim().min(1).max(2000).nullish().describe("For the staff")),
   result: readable(z.record(z.string(), z.unknown()).nullable()),
 };
 

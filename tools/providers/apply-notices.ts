@@ -2,6 +2,7 @@ import type { Notice } from "#runtime/channels/provider/channel.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { EventName } from "#runtime/operation/events.ts";
 import { addressHash, normalizeEmail, reportedPhone } from "#tools/people/address.ts";
+import { IS_ERASED } from "#tools/statuses/sends.ts";
 import { isMachine, recordEngagement } from "#tools/tracking/engagement.ts";
 import { applyConsequences, type Consequence } from "./bounce-limits.ts";
 import type { ProviderRecord } from "./columns.ts";
@@ -140,7 +141,8 @@ async function writeNotices(
       from summed t join campaign_sends s on s.property_id = ${property.id} and s.id = t.id
       order by s.id for no key update of s
     ), written as (
-      update campaign_sends s set status = b.next, provider_message_id = coalesce(s.provider_message_id, b.message_id),
+      update campaign_sends s set status = b.next,
+        provider_message_id = case when not ${IS_ERASED} then coalesce(s.provider_message_id, b.message_id) end,
         sent_at = case when b.next in ('delivered', 'bounced') or b.failed is not null
           then coalesce(s.sent_at, b.arrived, b.bounced, b.failed) else s.sent_at end,
         delivered_at = case when b.next = 'delivered' then coalesce(s.delivered_at, b.delivered, b.arrived)
@@ -151,7 +153,7 @@ async function writeNotices(
         complained_at = coalesce(s.complained_at, b.complained),
         unsubscribed_at = coalesce(s.unsubscribed_at, b.unsubscribed),
         error_code = case when b.next = s.status then s.error_code when b.next = 'delivered' then null else b.code end,
-        error_message = case when b.next = s.status then s.error_message when b.next = 'delivered' then null
+        error_message = case when ${IS_ERASED} then null when b.next = s.status then s.error_message when b.next = 'delivered' then null
           else b.message end,
         updated_at = now()
       from before b where s.property_id = ${property.id} and s.id = b.id

@@ -20,9 +20,9 @@ const CHANNELS = Object.keys(PROVIDERS).filter((channel) => channel !== "inbox")
 const KINDS = [...new Set(CHANNELS.flatMap((channel) => Object.keys(PROVIDERS[channel])))] as [string];
 
 export const columns = {
-  channel: createOnly(z.enum(CHANNELS), { concise: true }),
+  channel: createOnly(z.enum(CHANNELS).describe("The channel of its messages"), { concise: true }),
   kind: createOnly(z.enum(KINDS).describe("The vendor"), { concise: true }),
-  name: writable(z.string().trim().min(1).max(200), { concise: true }),
+  name: writable(z.string().trim().min(1).max(200).describe("For the staff"), { concise: true }),
   from_address: writable(
     z
       .string()

@@ -14,8 +14,10 @@ import { unknownValues } from "./unknown-values.ts";
 const MOST_EXCLUDED = 50;
 
 const columns = {
-  name: writable(z.string().trim().min(1).max(200), { concise: true }),
-  description: writable(z.string().max(2000).nullable().optional(), { concise: true }),
+  name: writable(z.string().trim().min(1).max(200).describe("Unique"), { concise: true }),
+  description: writable(z.string().max(2000).nullable().optional().describe("For the staff"), {
+    concise: true,
+  }),
   type: writable(
     z
       .enum(["static", "dynamic"])

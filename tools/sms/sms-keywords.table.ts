@@ -25,7 +25,7 @@ const columns = {
   language: writable(z.string().trim().min(2).max(20).nullish().describe("BCP 47, such as es"), {
     vocabulary: true,
   }),
-  note: writable(z.string().trim().min(1).max(500).nullish()),
+  note: writable(z.string().trim().min(1).max(500).nullish().describe("For the staff")),
 };
 
 export default table({

@@ -17,8 +17,13 @@ import { checkSyntax, parseText } from "./rendering/liquid.ts";
 const body = () => z.string().min(1).max(500_000).nullable().optional();
 
 const columns = {
-  name: writable(z.string().trim().min(1).max(200), { concise: true }),
-  channel: writable(z.enum(MESSAGE_CHANNELS).default("email"), { concise: true, checks: ["sending"] }),
+  name: writable(z.string().trim().min(1).max(200).describe("For the staff; players do not see it"), {
+    concise: true,
+  }),
+  channel: writable(z.enum(MESSAGE_CHANNELS).default("email").describe("Of the campaigns that use it"), {
+    concise: true,
+    checks: ["sending"],
+  }),
   engine: writable(
     z.enum(["liquid", "mjml"]).default("liquid").describe("The language of the layout: html or mjml"),
     { concise: true, checks: ["sending"] },

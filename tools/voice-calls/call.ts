@@ -73,6 +73,18 @@ export function watchCalls({ enqueue, property }: Pick<Context, "enqueue" | "pro
   enqueue(WATCH_CALLS, {}, { dedupe: property.id, runAt: LOOK_EVERY });
 }
 
+/** The error of a call whose vendor has told no end of it. */
+export const NO_REPORT = "no_report";
+
+/** Settles and watches a call that lives, though it was given up for want of news. */
+export async function watchRevived(
+  context: Context,
+  { status, error_code }: Pick<StoredCall, "status" | "error_code">,
+): Promise<void> {
+  if (status === "unknown") await settleCallsLater(context);
+  if (error_code === NO_REPORT) watchCalls(context);
+}
+
 /**
  * Writes the calls of a claim before the vendor is asked for them: its news may come before its answer. A call is
  * written once, however often its claim is repeated.

@@ -9,7 +9,7 @@ import type { CallOutcome } from "#tools/voice/engine/outcomes.ts";
 import { secondsToSay, stepLines, theirLines } from "#tools/voice/engine/transcript.ts";
 import { longestCall, voiceLaws } from "#tools/voice/law/law.ts";
 import { LISTEN_SECONDS } from "#tools/voice/problems.ts";
-import { type Answer, type Answered, findCall, type StoredCall, settleCallsLater } from "./call.ts";
+import { type Answer, type Answered, findCall, type StoredCall, watchRevived } from "./call.ts";
 import { endCall, endStopped } from "./end.ts";
 import { emitCallEvents } from "./events.ts";
 import { revokeBySpeech } from "./stop.ts";
@@ -170,7 +170,7 @@ async function store(
       provider_call_id = coalesce(c.provider_call_id, ${providerCallId ?? null}::text), updated_at = clock.moment
     from clock
     where c.property_id = ${property.id} and c.id = ${call.id}`;
-  if (call.status === "unknown") await settleCallsLater(context);
+  await watchRevived(context, call);
   if (answered) await emitCallEvents(context, "campaign.call_answered", [call.id]);
   const [stop] = step.act === "stop" ? lines : [];
   if (stop) await revokeBySpeech(context, call, stop);

@@ -6,7 +6,7 @@ import { saysOpening } from "#tools/voice/agent.ts";
 import { hasStopKey, isGreeting, stopReader } from "#tools/voice/engine/heard.ts";
 import type { CallOutcome } from "#tools/voice/engine/outcomes.ts";
 import type { TranscriptLine } from "#tools/voice/engine/transcript.ts";
-import { findCall, type StoredCall, settleCallsLater } from "./call.ts";
+import { findCall, type StoredCall, watchRevived } from "./call.ts";
 import { endCall, endStopped, priceCall } from "./end.ts";
 import { emitCallEvents } from "./events.ts";
 import { revokeBySpeech } from "./stop.ts";
@@ -32,7 +32,7 @@ export async function applyCallNews(
     await sql`select from players where property_id = ${property.id} and id = ${seen.player_id} for no key update`;
   }
   const call = (await findCall(context, seen.send_id, { lock: true }))!;
-  const notice = call.anon_id === null ? news : withoutPerson(news);
+  const notice = call.anon_id === null ? news : withoutPerson(news, call);
   const told = linesOf(notice);
   const lines = isLonger(told, call.transcript) ? told : [];
   const ours = lines.flatMap(({ by, text }) => (by === "us" ? [text] : []));
@@ -51,8 +51,13 @@ export async function applyCallNews(
   return notices;
 }
 
-function withoutPerson({ lines: _, message: __, providerMessageId: ___, ...notice }: CallNotice): CallNotice {
-  return notice;
+/** The vendor's id of a live call stays: by it the call is ended. */
+function withoutPerson(
+  { lines: _, message: __, providerMessageId, ...notice }: CallNotice,
+  { status }: StoredCall,
+): CallNotice {
+  const isLive = status !== "ended" && notice.state !== "ended";
+  return isLive && providerMessageId !== undefined ? { ...notice, providerMessageId } : notice;
 }
 
 async function sendOf({ sql, property }: Context, providerId: string, callId: string | undefined) {
@@ -114,7 +119,7 @@ async function learn(
       error_message = coalesce(${message ?? null}::text, c.error_message), updated_at = clock.moment
     from clock
     where c.property_id = ${property.id} and c.id = ${call.id}`;
-  if (call.status === "unknown" && state !== "ended") await settleCallsLater(context);
+  if (state !== "ended") await watchRevived(context, call);
   if (isNewlyAnswered) await emitCallEvents(context, "campaign.call_answered", [call.id]);
 }
 

@@ -1,7 +1,7 @@
 import { literals } from "#db/sql.ts";
 import type { CallReading } from "#runtime/channels/provider/channel.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
-import { reportedWithin, settleCallsLater } from "./call.ts";
+import { NO_REPORT, reportedWithin, settleCallsLater } from "./call.ts";
 import { emitCallEvents } from "./events.ts";
 import { ENDED_CALL_ID, OPEN_CALLS } from "./voice-calls.table.ts";
 
@@ -58,7 +58,7 @@ export async function noteSilence(
   const written = await sql<{ id: string }[]>`
     with clock as materialized (select statement_timestamp() as moment)
     update voice_calls c set status = case when ${isLost}::boolean then 'unknown' else c.status end,
-      error_code = case when ${isLost}::boolean then 'no_report' else c.error_code end,
+      error_code = case when ${isLost}::boolean then ${NO_REPORT} else c.error_code end,
       error_message = case when ${isLost}::boolean then ${REASONS[answer]} else c.error_message end,
       provider_call_id = case when ${isLost}::boolean then ${ENDED_CALL_ID} else c.provider_call_id end,
       updated_at = clock.moment

@@ -51,7 +51,7 @@ export async function liveCalls(
       left join players p on p.property_id = ${property.id} and p.id = c.player_id
     where c.property_id = ${property.id} and c.status in (${literals(OPEN_CALLS)}) and c.stopped_at is null
       and c.provider_id is not null and coalesce(c.state ->> 'phase', '') <> 'closing'
-      and c.created_at > now() - make_interval(secs => ${within}::double precision)
+      and coalesce(c.started_at, c.created_at) > now() - make_interval(secs => ${within}::double precision)
       and (c.created_at, c.id) > (${after.created_at}::timestamptz, ${after.id}::uuid)
     order by c.created_at, c.id limit ${CALLS_AT_ONCE}`;
   return [...rows];

@@ -33,7 +33,7 @@ export default table({
       { form: formOfValues(SUBSCRIPTIONS) },
     ),
     is_active: writable(z.boolean().default(true).describe("true again clears disabled_reason")),
-    description: writable(z.string().max(500).nullable().default(null)),
+    description: writable(z.string().max(500).nullable().default(null).describe("For the staff")),
     include_pii: writable(
       z.boolean().default(false).describe("Also send names, addresses, birth dates and custom fields"),
     ),

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { comingJourneys } from "#tools/journeys/forecast/coming.ts";
 import { comingMessages } from "#tools/journeys/forecast/messages.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type JourneyClock, journeyClock } from "./clock.ts";
@@ -178,4 +179,31 @@ test("an active journey shows when players enter, how many fit, and who moves on
     ),
   ).toEqual([`${birthday}T09:00`]);
   expect((await forecast(1)).journeys[0]!.waking).toBe(0);
+});
+
+test("the players inside a journey are read a page at a time, as long as there is time", async () => {
+  const players: string[] = [];
+  for (let n = 0; n < 5; n += 1)
+    players.push(await clock.scenario.player({ email: `inside${n}@example.com` }));
+  const journey = await clock.published({
+    nodes: [
+      { id: "call", type: "trigger", config: { on: "api" } },
+      { id: "rest", type: "delay", config: { by: "duration", duration: { amount: 3, unit: "hours" } } },
+      { id: "end", type: "exit", config: {} },
+    ],
+    edges: [
+      { from: "call", to: "rest" },
+      { from: "rest", to: "end" },
+    ],
+  });
+  await clock.enroll(journey, players);
+  await clock.pass(1, journey);
+  const waking = (countUntil: number) =>
+    clock.work(async (context) => {
+      const from = Date.now();
+      const { journeys } = await comingJourneys(context, { from, until: from + DAY, countUntil }, 2);
+      return journeys.map((one) => one.waking);
+    });
+  expect(await waking(Number.POSITIVE_INFINITY)).toEqual([5]);
+  expect(await waking(performance.now() - 1)).toEqual([null]);
 });

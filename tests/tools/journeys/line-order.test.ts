@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { step } from "#tools/journeys/steps/step.ts";
+import { step, stepVersion } from "#tools/journeys/steps/step.ts";
+import { liveVersions } from "#tools/journeys/steps/version.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { chain, journeyClock } from "./clock.ts";
 
@@ -62,4 +63,25 @@ test("the first to come passes first, one who leaves takes nobody's place, and a
     {},
     { status: "completed" },
   ]);
+});
+
+test("a clock with ticks longer than the period of a limit lets those of the whole tick pass", async () => {
+  const clock = await journeyClock(service);
+  const { scenario } = clock;
+  const ids: string[] = [];
+  for (let n = 0; n < 6; n += 1) ids.push(await scenario.player({ email: `tick${n}@example.com` }));
+  const journey = await clock.published(SLOW);
+  await clock.enroll(journey, ids);
+  const look = async () => {
+    await clock.work(async (context) => {
+      const [version] = await liveVersions(context, journey);
+      const moving = { most: 1_000, isTimed: false, tick: 3 * 3_600 };
+      while ((await stepVersion(context, version!, clock.at(), moving)) > 0) {}
+    });
+    return (await clock.entries(journey)).filter(({ status }) => status === "completed").length;
+  };
+  clock.put(1);
+  expect(await look()).toBe(1);
+  clock.put(3 * HOUR);
+  expect(await look()).toBe(4);
 });

@@ -53,7 +53,7 @@ const sent = ({ id }: EmailMessage): SendOutcome => ({ id, status: "sent", provi
 
 /** A campaign that went to so many players, by what the vendor answered. */
 async function campaign(
-  answer = sent,
+  answer: (message: EmailMessage) => SendOutcome | Promise<SendOutcome> = sent,
   of = scenario,
 ): Promise<{ id: string; sends: { id: string; player: string }[] }> {
   const id = await of.campaign();
@@ -273,6 +273,31 @@ test("an erasure reaches a vendor's notices that have failed for good, or are be
     [undefined],
     [],
   ]);
+});
+
+test.each([
+  ["notices", false],
+  ["notices, and then of its answer,", true],
+])("of %s behind the erasure of a person nothing names the message to the vendor", async (_, isOpen) => {
+  const ana = await scenario.player({ player_id: "ana", email: "p1@example.com" });
+  const erase = () => scenario.call("data_deletion", { propertyId: scenario.id, playerId: ana });
+  const { sends } = await campaign(async (message) => {
+    if (isOpen) {
+      await tell(event("delivered", message));
+      await erase();
+    }
+    return sent(message);
+  });
+  if (!isOpen) {
+    await erase();
+    await tell(event("bounce", sends[0]!, { ...hard, reason: "550 <p1@example.com> unknown" }));
+  }
+  const { status, player_id, anon_id, provider_message_id, error_message } = await row(sends[0]!.id);
+  expect(anon_id).not.toBeNull();
+  expect({ status, player_id, provider_message_id, error_message }).toEqual({
+    status: isOpen ? "delivered" : "bounced",
+    ...{ player_id: null, provider_message_id: null, error_message: null },
+  });
 });
 
 test("a notice that comes late or in another order undoes nothing that is known better", async () => {

@@ -74,8 +74,8 @@ const send = async (fields: object = {}): Promise<string> => {
 
 const browsers = (playerId: string) =>
   scenario.query(
-    (sql) => sql<{ disabled_at: string | null; disabled_reason: string | null }[]>`
-      select disabled_at, disabled_reason from push_subscriptions
+    (sql) => sql<{ id: string; disabled_at: string | null; disabled_reason: string | null }[]>`
+      select id, disabled_at, disabled_reason from push_subscriptions
       where property_id = ${scenario.id} and player_id = ${playerId}`,
   );
 
@@ -379,6 +379,10 @@ test("a player with the browsers of a merged one has the last ten of both", asyn
   const open = rows.filter((row: { disabled_at: string | null }) => row.disabled_at === null);
   expect([rows.length, open.length]).toEqual([14, 10]);
   expect(open.map(({ id }: { id: string }) => id)).toEqual(expect.arrayContaining(lasting));
+  // The merge is no word of the browsers that it moves: they go first.
+  lasting.push((await add(kept)).id, (await add(kept)).id, (await add(kept)).id);
+  const last = (await browsers(kept)).flatMap(({ id, disabled_at }) => (disabled_at === null ? [id] : []));
+  expect(last.toSorted()).toEqual(lasting.toSorted());
 });
 
 test.each([

@@ -72,8 +72,8 @@ async function placed(kind: Kind, fields: object = {}) {
   await scenario.send(campaign);
   await service.idle();
   const { body } = asked[0]!;
-  const tell = async (lines: Line[], reason: string, headers?: Record<string, string>) => {
-    const text = JSON.stringify(VENDORS[kind].report(VENDORS[kind].sendId(body), lines, reason));
+  const post = async (report: object, headers?: Record<string, string>) => {
+    const text = JSON.stringify(report);
     const answer = await fetch(`${service.baseUrl}${provider.callback_path}`, {
       method: "POST",
       headers: { "content-type": "application/json", ...(headers ?? VENDORS[kind].headers(text)) },
@@ -82,7 +82,9 @@ async function placed(kind: Kind, fields: object = {}) {
     await answer.text();
     return answer.status;
   };
-  return { playerId, campaign, body, tell };
+  const tell = (lines: Line[], reason: string, headers?: Record<string, string>) =>
+    post(VENDORS[kind].report(VENDORS[kind].sendId(body), lines, reason), headers);
+  return { playerId, campaign, body, post, tell };
 }
 
 const row = async () => (await scenario.calls())[0];
@@ -648,6 +650,25 @@ test("the vendor's id of an erased person's call goes too where the vendor tells
   record = () => HttpResponse.json({ message: "not found" }, { status: 404 });
   await later(1);
   expect(await row()).toMatchObject({ status: "unknown", provider_call_id: null });
+});
+
+test("an erased person's call that nobody could tell of is ended when it lives again", async () => {
+  const { playerId, body, post } = await placed("retell");
+  endAnswer = () => HttpResponse.json({}, { status: 500 });
+  await scenario.call("data_deletion", { propertyId: scenario.id, playerId, reason: "asked" });
+  record = () => HttpResponse.json({ message: "not found" }, { status: 404 });
+  await later(1);
+  expect(await row()).toMatchObject({ status: "unknown", provider_call_id: null });
+  await look();
+  await restUntil("-1 hour");
+  [ends, endAnswer] = [[], (kind) => HttpResponse.json(VENDORS[kind].ended)];
+  const metadata = { send_id: VENDORS.retell.sendId(body) };
+  expect(await post({ event: "call_started", call: { call_id: "vendor-call", metadata } })).toBe(200);
+  await look();
+  expect(ends).toContain(VENDORS.retell.endsBy);
+  expect(await row()).toMatchObject({ status: "in_progress", stopped_at: expect.any(String) });
+  expect(await post(VENDORS.retell.report(metadata.send_id, [["us", OPENING]], "spoke"))).toBe(200);
+  expect(await row()).toMatchObject({ status: "ended", provider_call_id: null });
 });
 
 test("a call that its vendor names behind the erasure is ended too, however long the vendor refuses", async () => {

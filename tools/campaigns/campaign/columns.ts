@@ -52,8 +52,10 @@ const setting = <S extends z.ZodType>(schema: S, rules?: WriteRules) =>
 
 /** The columns of a campaign, in the order of answers. */
 export const columns = {
-  name: writable(z.string().trim().min(1).max(200), { concise: true }),
-  channel: audience(z.enum(MESSAGE_CHANNELS).default("email"), {
+  name: writable(z.string().trim().min(1).max(200).describe("For the staff; players do not see it"), {
+    concise: true,
+  }),
+  channel: audience(z.enum(MESSAGE_CHANNELS).default("email").describe("loyaltyvip is the inbox"), {
     concise: true,
     checks: ["audience", "test"],
   }),

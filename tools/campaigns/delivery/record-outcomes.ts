@@ -10,6 +10,7 @@ import { changeStatus } from "#tools/campaigns/campaign/campaign.ts";
 import { settleLater } from "#tools/campaigns/campaign/jobs.ts";
 import takeOverOptOuts from "#tools/consent/take-over-opt-outs.job.ts";
 import { NOT_TRIED } from "#tools/providers/routes.ts";
+import { IS_ERASED } from "#tools/statuses/sends.ts";
 import { closeUnplaced } from "#tools/voice-calls/unplaced.ts";
 import { emitSendEvents, withIds } from "./send-events.ts";
 
@@ -140,7 +141,8 @@ function writtenSends({ property }: Tenant): Fragment {
       sent_at = coalesce(s.sent_at, case when j.status = 'sent' then j.moment end),
       provider = case when j.tried or j.repeats or j.was <> 'sending' then s.provider end,
       provider_id = case when j.tried or j.repeats or j.was <> 'sending' then s.provider_id end,
-      provider_message_id = coalesce(s.provider_message_id, j.message_id), segments = j.segments,
+      provider_message_id = case when not ${IS_ERASED} then coalesce(s.provider_message_id, j.message_id) end,
+      segments = j.segments,
       skip_reasons = case when j.status = 'skipped' then array[j.code] else s.skip_reasons end,
       error_code = case when j.status = 'skipped' then null when j.was = 'sending' then j.code else s.error_code end,
       error_message = case when j.status = 'skipped' then null when j.was = 'sending' then j.message else s.error_message end, updated_at = now()

@@ -23,7 +23,7 @@ export default tool({
   deadline: DEADLINE_MS,
   input: {
     propertyId: z.uuid(),
-    channel: z.enum(MESSAGE_CHANNELS).default("email"),
+    channel: z.enum(MESSAGE_CHANNELS).default("email").describe("The channel of the message"),
     segmentId: z.uuid().optional().describe("From list_segments. Without it and conditions: all players"),
     conditions: z.array(Condition).max(200).optional().describe("As in segment_preview"),
     logic: z.enum(["and", "or"]).default("and").describe("How the conditions join"),

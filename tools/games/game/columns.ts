@@ -59,8 +59,11 @@ const link = () =>
 
 /** The columns of a game, in the order of answers. */
 export const columns = {
-  name: writable(z.string().trim().min(1).max(150), { concise: true, while: ["draft"] }),
-  description: drafted(z.string().max(2000).nullish()),
+  name: writable(z.string().trim().min(1).max(150).describe("Players see it"), {
+    concise: true,
+    while: ["draft"],
+  }),
+  description: drafted(z.string().max(2000).nullish().describe("Players see it")),
   type: createOnly(z.enum(TYPES).describe("How players see it; the draw is the same for all"), {
     concise: true,
   }),

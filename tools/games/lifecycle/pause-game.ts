@@ -14,7 +14,7 @@ export default tool({
   input: {
     gameId: z.uuid().describe("From list_games"),
     propertyId: z.uuid(),
-    reason: z.string().trim().min(1).max(500).optional(),
+    reason: z.string().trim().min(1).max(500).optional().describe("Kept as its status_reason"),
   },
   output: z.object({ success: z.literal(true), game: GameView }),
   faults: ["not_found", "conflict"],

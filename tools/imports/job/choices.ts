@@ -23,6 +23,26 @@ export interface Unrecorded {
   row_skipped: number;
 }
 
+/** The number of refusals in rows without effect on anybody, by reason. */
+export interface LostRefusals {
+  /** The row says nothing to know its player by. */
+  no_identifier: number;
+  /** The row means no player, and has no address of the channel to bar. */
+  no_address: number;
+  /** The row has more cells than the header, so its refusal may stand under a wrong column. */
+  too_many_cells: number;
+}
+
+/** The counts of an import that the database makes, batch by batch. */
+export interface Tally {
+  no_address: number;
+  row_skipped: number;
+  /** The `no_address` of `LostRefusals`. */
+  unbarred: number;
+  /** New players with an address that another player has already. */
+  taken: number;
+}
+
 /** The cells of a row, read. */
 interface Cells {
   consents: ReadonlyMap<Channel, boolean>;
@@ -54,6 +74,31 @@ export function countUnrecorded(
   // A refused row is among the errors already.
   if (bar === null || (isRefused && bar !== "no_evidence")) return;
   unrecorded[bar] += [...wantedBy(cells, evidence).values()].filter((given) => given).length;
+}
+
+/** The number of channels that the row refuses. */
+export function refusedBy({ consents }: Pick<Cells, "consents">): number {
+  return [...consents.values()].filter((given) => !given).length;
+}
+
+/** The refusals without effect, and the players whose address was taken, as warnings for the summary. */
+export function peopleWarnings({ no_identifier, no_address, too_many_cells }: LostRefusals, taken: number) {
+  const lost = (count: number, why: string) =>
+    count > 0
+      ? [
+          `${counted(count, "cell says", "cells say")} no to a channel, and ${count === 1 ? "it was" : "they were"} not recorded: ${why}. See list_import_errors, and record ${count === 1 ? "it" : "each"} with consent_record or create_suppression.`,
+        ]
+      : [];
+  return [
+    ...lost(no_identifier, "the row has no player_id, email or phone that can be read"),
+    ...lost(no_address, "the row means no player, and has no address of the channel"),
+    ...lost(too_many_cells, "the row has more cells than the header, and they may stand under wrong columns"),
+    ...(taken > 0
+      ? [
+          `${counted(taken, "new player has", "new players have")} an email or phone that another player has already. find_duplicate_players lists players who may be one person.`,
+        ]
+      : []),
+  ];
 }
 
 /** The counts as warnings for the summary. */

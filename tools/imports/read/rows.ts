@@ -8,6 +8,8 @@ import {
   type Choice,
   choicesOf,
   countUnrecorded,
+  type LostRefusals,
+  refusedBy,
   refuses,
   type Unrecorded,
 } from "#tools/imports/job/choices.ts";
@@ -50,6 +52,7 @@ export interface RowRules {
   seen: Seen;
   /** Counted up as rows are read. */
   unrecorded: Pick<Unrecorded, "no_evidence" | "no_date">;
+  lost: Omit<LostRefusals, "no_address">;
   decimal: DecimalSign;
   /** Counted up as rows are read: the rows of each tier. */
   tiers: Map<string, number>;
@@ -66,7 +69,7 @@ interface Draft {
 
 /** Reads the records of one file: each becomes a row to write, or a row with its error. */
 export function rowReader(reading: RowRules) {
-  const { layout, params, property, customs, seen, unrecorded, tiers } = reading;
+  const { layout, params, property, customs, seen, unrecorded, lost, tiers } = reading;
   const { header } = layout;
   const file = { decimal: reading.decimal, dates: params.date_format, now: reading.now };
   const country = (params.default_country ?? property.default_country).toUpperCase();
@@ -115,7 +118,9 @@ export function rowReader(reading: RowRules) {
       return staged;
     }
     // In a long row the cells may stand under the wrong columns.
-    return staged && !isLong && refuses(staged) ? { ...staged, flaws: refusals } : refusals;
+    if (staged && !isLong) return refuses(staged) ? { ...staged, flaws: refusals } : refusals;
+    lost[isLong ? "too_many_cells" : "no_identifier"] += refusedBy(draft);
+    return refusals;
   };
 }
 

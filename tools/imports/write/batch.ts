@@ -4,7 +4,7 @@ import { readCell } from "#db/stream/csv.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { suppressAddressesOf } from "#tools/compliance/self-exclusion.ts";
 import { type CustomFields, sharedCustomFields } from "#tools/custom-fields/values.ts";
-import { type Choice, refuses, type Unrecorded } from "#tools/imports/job/choices.ts";
+import { type Choice, refuses, type Tally } from "#tools/imports/job/choices.ts";
 import type { ImportJob } from "#tools/imports/job/import-job.ts";
 import type { Layout } from "#tools/imports/read/layout.ts";
 import type { Refusal, Staged } from "#tools/imports/read/rows.ts";
@@ -12,7 +12,7 @@ import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/addre
 import { lockImports } from "#tools/people/locks.ts";
 import { type Standing, writeConsents } from "./consents.ts";
 import { writePlayers } from "./players.ts";
-import { type RowVerdict, stageRows } from "./verdicts.ts";
+import { countTaken, type RowVerdict, stageRows } from "./verdicts.ts";
 
 const MOST_SHOWN = 1000;
 
@@ -24,7 +24,7 @@ export interface RowBatch {
   rows: Staged[];
   refusals: Refusal[];
   /** The import's summary behind this batch. */
-  summary: (leftOut: Counts["leftOut"]) => object;
+  summary: (tally: Tally) => object;
   /** The custom fields at the time of reading the rows. */
   customs: CustomFields;
   /** The table has grown enough for new planner statistics. */
@@ -37,8 +37,6 @@ interface Counts {
   created: number;
   updated: number;
   skipped: number;
-  /** Consents of the import so far that are not recorded, because of the players that the rows mean. */
-  leftOut: Pick<Unrecorded, "no_address" | "row_skipped">;
 }
 
 /**
@@ -55,34 +53,38 @@ export async function writeBatch(
   await sql`set local lock_timeout = '30s'`;
   // Imports into one property wait for each other, so that two of the same file find each other's players.
   await lockImports(context);
-  const [open] = await sql<Counts["leftOut"][]>`
-    select ${LEFT_OUT} from import_jobs
+  const [tally] = await sql<Tally[]>`
+    select ${TALLY} from import_jobs
     where property_id = ${property.id} and id = ${job.id} and status = 'processing' and processed = ${batch.after}
     for update`;
-  if (!open) return false;
+  if (!tally) return false;
   await checkFields(context, batch);
   // After the lock, because rows of another import count too. Without it such a batch took 15 s, not 1.
   if (batch.analyze) {
     await sql`select analyze_players() from import_jobs where property_id = ${property.id} and id = ${job.id}`;
   }
   const { rows, flawed, refusals } = partRows(batch);
-  const counts: Counts = { created: 0, updated: 0, skipped: 0, leftOut: open };
+  const counts: Counts = { created: 0, updated: 0, skipped: 0 };
   if (job.params.dry_run) await sql`savepoint dry_run`;
   if (rows.length > 0) {
     const staged = await stageRows(context, job.id, job.params, rows, batch.onStaged);
+    tally.taken += await countTaken(context);
     Object.assign(counts, await writePlayers(context, job.id, job.params, staged));
     await suppressAddressesOf(context, await excludedRows(context));
-    const skipped = new Set(staged.verdicts.flatMap(({ row, verdict }) => (verdict === "skip" ? [row] : [])));
-    counts.skipped = skipped.size;
-    open.row_skipped += rows.filter(({ row }) => skipped.has(row)).flatMap(grantsOf).length;
+    const verdicts = new Map(staged.verdicts.map(({ row, verdict }) => [row, verdict]));
+    const skipped = rows.filter(({ row }) => verdicts.get(row) === "skip");
+    counts.skipped = skipped.length;
+    tally.row_skipped += skipped.flatMap(grantsOf).length;
     refusals.push(...refusalsOf(staged.verdicts, rows));
+    flawed.push(...rows.filter((one) => refuses(one) && isLeftOut(verdicts.get(one.row))));
   }
-  const { standing, noAddress } = await writeConsents(context, job, rows, flawed);
-  open.no_address += noAddress;
+  const { standing, noAddress, unbarred } = await writeConsents(context, job, rows, flawed);
+  tally.no_address += noAddress;
+  tally.unbarred += unbarred;
   refusals.push(...standingNotices(standing, rows));
   if (job.params.dry_run) await sql`rollback to savepoint dry_run`;
   await writeErrors(context, job.id, layout, refusals);
-  await writeProgress(context, job.id, batch, counts);
+  await writeProgress(context, job.id, batch, counts, tally);
   return true;
 }
 
@@ -92,6 +94,11 @@ async function checkFields(context: Context, { rows, customs }: RowBatch): Promi
   const now = await sharedCustomFields(context);
   if (isDeepStrictEqual([...now.values()], [...customs.values()])) return;
   throw new Error("the custom fields have changed since the file was read");
+}
+
+/** Whether the row is not written. Nothing is stored of an erased person, whose address is barred already. */
+function isLeftOut(verdict: RowVerdict["verdict"] | undefined): boolean {
+  return verdict !== undefined && verdict !== null && verdict !== "erased";
 }
 
 /** The players of this batch who have excluded themselves. */
@@ -241,10 +248,12 @@ function originalOf({ header }: Layout, cells: readonly string[]): Record<string
   );
 }
 
-/** The counts of `Counts["leftOut"]`. The database keeps them, as a batch that is written is not judged again. */
-export const LEFT_OUT = part`
+/** The columns of `Tally`. The database keeps them, as a batch that is written is not judged again. */
+export const TALLY = part`
   coalesce((summary #>> '{consents_not_recorded,no_address}')::int, 0) as no_address,
-  coalesce((summary #>> '{consents_not_recorded,row_skipped}')::int, 0) as row_skipped`;
+  coalesce((summary #>> '{consents_not_recorded,row_skipped}')::int, 0) as row_skipped,
+  coalesce((summary #>> '{refusals_not_recorded,no_address}')::int, 0) as unbarred,
+  coalesce((summary #>> '{taken_addresses}')::int, 0) as taken`;
 
 function grantsOf({ choices }: Staged): Choice[] {
   return choices.filter(({ given }) => given);
@@ -254,7 +263,8 @@ async function writeProgress(
   { sql, property }: Context,
   jobId: string,
   batch: RowBatch,
-  { created, updated, skipped, leftOut }: Counts,
+  { created, updated, skipped }: Counts,
+  tally: Tally,
 ): Promise<void> {
   const processed = batch.after + batch.records;
   const succeeded = created + updated;
@@ -263,6 +273,6 @@ async function writeProgress(
       succeeded = succeeded + ${succeeded}, skipped = skipped + ${skipped},
       failed = failed + ${batch.records - succeeded - skipped}, created_count = created_count + ${created},
       updated_count = updated_count + ${updated}, updated_at = now(),
-      summary = ${batch.summary(leftOut)}
+      summary = ${batch.summary(tally)}
     where property_id = ${property.id} and id = ${jobId}`;
 }

@@ -35,11 +35,13 @@ interface Statement {
   choice: Choice;
 }
 
-/** The grants that were left out. */
+/** The grants and refusals that were left out. */
 interface LeftOut {
   standing: Standing[];
   /** The number of grants to a channel for which the player has no address, or another one than the row. */
   noAddress: number;
+  /** The number of refusals of rows without a player, and without an address of the channel. */
+  unbarred: number;
 }
 
 /** A consent of a row that a refusal stands against. */
@@ -51,8 +53,8 @@ export interface Standing {
 /**
  * Appends the rows' consents to the ledger and refreshes the players' consents from it. Only written rows grant. A
  * refusal is lifted by a later grant that has a date and the wording, of a program's import alone. Answers the grants
- * that were left out. A refusal also counts in a row of a player whom the import leaves alone, and in the `flawed` rows. If the
- * row has no known player, its refusal bars the row's address.
+ * that were left out. A refusal also counts in the `flawed` rows, which are not written. If such a row has no known
+ * player, its refusal bars the row's address.
  */
 export async function writeConsents(
   context: Context,
@@ -64,11 +66,11 @@ export async function writeConsents(
   const choices = new Map(
     [...rows, ...flawed].flatMap((row) => (row.choices.length > 0 ? [[row.row, row] as const] : [])),
   );
-  if (choices.size === 0) return { standing: [], noAddress: 0 };
+  if (choices.size === 0) return { standing: [], noAddress: 0, unbarred: 0 };
   const written = rows.length > 0 ? await writtenPeople(context, [...choices.keys()]) : [];
-  const others = await otherPeople(context, rows, flawed);
+  const others = await otherPeople(context, flawed);
   const known = new Set(others.map(({ row }) => row));
-  await suppressRefused(
+  const unbarred = await suppressRefused(
     context,
     flawed.filter((one) => refuses(one) && !known.has(one.row)),
   );
@@ -87,6 +89,7 @@ export async function writeConsents(
   const left = {
     standing: [...standing].map(({ person, choice }) => ({ row: person.row, channel: choice.channel })),
     noAddress: said.length - reached.length,
+    unbarred,
   };
   if (entries.length === 0) return left;
   const [clock] = await sql<{ now: string }[]>`select clock_timestamp() as now`;
@@ -124,37 +127,20 @@ async function writtenPeople(context: Context, rows: number[]): Promise<Person[]
 }
 
 /** Locks and returns the players of rows that refuse a channel and are not written. */
-async function otherPeople(
-  context: Context,
-  rows: readonly Staged[],
-  flawed: readonly Staged[],
-): Promise<Person[]> {
-  const found: RowOfPlayer[] = [];
+async function otherPeople(context: Context, flawed: readonly Staged[]): Promise<Person[]> {
+  if (flawed.length === 0) return [];
   // A player_id belongs to one person, in every match mode.
   const wanted: object[] = flawed.flatMap(({ row, matchOn, values: { player_id, email, phone } }) =>
     [...new Set([matchOn, ...(player_id ? (["player_id"] as const) : [])])].map((match_on) => ({
       ...{ row, match_on, player_id, email, phone },
     })),
   );
-  if (rows.some(refuses)) {
-    const [left, conflicts] = await Promise.all([
-      context.sql<RowOfPlayer[]>`
-        select row, target as id from import_rows
-        where verdict in ('skip', 'duplicate_in_file', 'type_mismatch') and target is not null`,
-      context.sql<object[]>`
-        select row, 'player_id' as match_on, player_id from import_rows where verdict = 'conflict'`,
-    ]);
-    found.push(...left);
-    wanted.push(...conflicts);
-  }
-  if (wanted.length > 0) {
-    const matching = context.sql<RowOfPlayer[]>`
-      select r.row, p.id
-      from jsonb_to_recordset(${wanted}::jsonb)
-        as r(row int, match_on text, player_id text, email text, phone text)
-      cross join lateral (${matches(context, MATCH_KEYS, true)}) p`;
-    found.push(...(await lookingUp(context, matching)));
-  }
+  const matching = context.sql<RowOfPlayer[]>`
+    select r.row, p.id
+    from jsonb_to_recordset(${wanted}::jsonb)
+      as r(row int, match_on text, player_id text, email text, phone text)
+    cross join lateral (${matches(context, MATCH_KEYS, true)}) p`;
+  const found = await lookingUp(context, matching);
   return peopleOf(context, found, sql`and p.status <> 'erased' order by p.id for update`);
 }
 

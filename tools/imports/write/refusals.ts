@@ -6,18 +6,21 @@ import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/addre
 
 /**
  * Suppresses the addresses of rows that refuse a channel and have no player: another row or file may have a player with
- * the address. An erased person's address is already barred, and is not stored again.
+ * the address. An erased person's address is already barred, and is not stored again. Answers the number of refusals
+ * without an address to bar.
  */
-export async function suppressRefused(context: Context, rows: readonly Staged[]): Promise<void> {
+export async function suppressRefused(context: Context, rows: readonly Staged[]): Promise<number> {
   const { sql, property } = context;
+  let unbarred = 0;
   const bars = rows.flatMap(({ choices, values }) =>
     choices.flatMap(({ channel, given }) => {
       const address = given ? null : addressFor(context, channel, values);
+      if (!given && address === null) unbarred++;
       if (address === null) return [];
       return [{ channel, address, hash: addressHash(property.pepper, address).toString("hex") }];
     }),
   );
-  if (bars.length === 0) return;
+  if (bars.length === 0) return unbarred;
   // "offset 0" makes the planner look each address up by itself, also where it estimates a higher cost.
   const written = await sql<{ id: string; fresh: boolean }[]>`
     with bars as materialized (
@@ -45,6 +48,7 @@ export async function suppressRefused(context: Context, rows: readonly Staged[])
       from jsonb_to_recordset(${ids}::jsonb) as w(id uuid)
       join suppressions s on s.property_id = ${property.id} and s.id = w.id) v`,
   );
+  return unbarred;
 }
 
 function addressFor(

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { adHoc, cast, join, literals, sql } from "#db/sql.ts";
+import { NIL_UUID } from "#db/types.ts";
 import { toFault } from "#runtime/faults.ts";
 import { storedNames, timestamp } from "#runtime/operation/columns.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
@@ -23,6 +24,8 @@ export interface Span {
 const MOST_CAMPAIGNS = 200;
 const MOST_JOURNEYS = 200;
 const MOST_ENTRIES = 60;
+/** A journey may have millions of players: no statement reads more of them than this. */
+const PAGE = 50_000;
 
 const Count = z.int().nullable().describe("As of now; null where it could not be counted, or not in time");
 
@@ -44,7 +47,12 @@ export const ComingJourney = z.object({
     .array(z.object({ node: z.string(), at: timestamp(), players: Count }))
     .describe(`The first ${MOST_ENTRIES} times at which players enter by a schedule or a date`),
   any_time: z.array(z.string()).describe("The ways in that no clock opens, such as an event"),
-  waking: z.int().describe("Players inside who move on in the span, with all in the line of a rate limit"),
+  waking: z
+    .int()
+    .nullable()
+    .describe(
+      "Players inside who move on in the span, with all in the line of a rate limit; null where they could not be counted in time",
+    ),
 });
 type Journey = z.output<typeof ComingJourney>;
 
@@ -91,28 +99,59 @@ interface Live {
   definition: Definition;
   referred: Referred;
   ends: string | null;
-  waking: number;
 }
 
 /** The active journeys: when players enter them, and how many of those inside move on. */
-export async function comingJourneys(context: Tenant, span: Span) {
+export async function comingJourneys(context: Tenant, span: Span, page = PAGE) {
   const { sql: transaction, property } = context;
   const live = await transaction<Live[]>`
-    select j.id, j.name, v.definition, v.referred, to_json(v.ends_at) #>> '{}' as ends, (
-        select count(*)::int from journey_enrollments e
-        where e.property_id = ${property.id} and e.journey_id = j.id and e.status = 'active'
-          and (e.wake_at < ${cast(new Date(span.until).toISOString(), "timestamptz")} or e.phase = 'in_line')) as waking
+    select j.id, j.name, v.definition, v.referred, to_json(v.ends_at) #>> '{}' as ends
     from journeys j
       join journey_versions v on v.property_id = ${property.id} and v.journey_id = j.id and v.version = j.current_version
     where j.property_id = ${property.id} and j.deleted_at is null and j.status = 'active'
     order by j.name, j.id limit ${MOST_JOURNEYS + 1}`;
   const coming: Journey[] = [];
-  for (const journey of live.slice(0, MOST_JOURNEYS)) coming.push(await comingOf(context, journey, span));
+  for (const journey of live.slice(0, MOST_JOURNEYS)) {
+    coming.push({
+      ...(await comingOf(context, journey, span)),
+      waking: await countWaking(context, journey, span, page),
+    });
+  }
   return { journeys: coming, isCut: live.length > MOST_JOURNEYS };
 }
 
-async function comingOf(context: Tenant, journey: Live, span: Span): Promise<Journey> {
-  const { id, name, definition, referred, ends, waking } = journey;
+/** Counts the players inside who move on in the span, a page at a time; null when the time for counting is over. */
+async function countWaking(
+  { sql: transaction, property }: Tenant,
+  { id }: Live,
+  { until, countUntil }: Span,
+  page: number,
+): Promise<number | null> {
+  let waking = 0;
+  for (let last = { player: NIL_UUID, key: "" }, read = page; read === page; ) {
+    if (performance.now() > countUntil) return null;
+    const [counted] = await transaction<[{ read: number; waking: number; last: typeof last | null }]>`
+      with page as materialized (
+        select e.player_id, e.entry_key,
+          e.wake_at < ${cast(new Date(until).toISOString(), "timestamptz")} or e.phase = 'in_line' as wakes
+        from journey_enrollments e
+        where e.property_id = ${property.id} and e.journey_id = ${id} and e.status = 'active'
+          and (e.player_id, e.entry_key) > (${last.player}::uuid, ${last.key})
+        order by e.player_id, e.entry_key limit ${page}
+      )
+      select count(*)::int as read, count(*) filter (where wakes)::int as waking,
+        (select json_build_object('player', player_id, 'key', entry_key) from page
+          order by player_id desc, entry_key desc limit 1) as last
+      from page`;
+    waking += counted.waking;
+    read = counted.read;
+    last = counted.last ?? last;
+  }
+  return waking;
+}
+
+async function comingOf(context: Tenant, journey: Live, span: Span): Promise<Omit<Journey, "waking">> {
+  const { id, name, definition, referred, ends } = journey;
   const until = Math.min(span.until, ends === null ? span.until : Date.parse(ends));
   const entries: Journey["entries"] = [];
   const anyTime: string[] = [];
@@ -136,7 +175,7 @@ async function comingOf(context: Tenant, journey: Live, span: Span): Promise<Jou
   const messages = definition.nodes.flatMap((node) =>
     node.type === "message" ? [`${node.id} (${node.config.channel})`] : [],
   );
-  return { id, name, messages, entries: entries.slice(0, MOST_ENTRIES), any_time: anyTime, waking };
+  return { id, name, messages, entries: entries.slice(0, MOST_ENTRIES), any_time: anyTime };
 }
 
 async function countFitting(

@@ -18,8 +18,14 @@ const drafted = <S extends z.ZodType>(schema: S) => writable(schema, { while: ED
 
 /** The columns of a journey, in the order of answers. */
 export const columns = {
-  name: writable(z.string().trim().min(1).max(150), { concise: true, while: EDITABLE }),
-  description: writable(z.string().max(2000).nullable().optional(), { while: EDITABLE, copied: true }),
+  name: writable(z.string().trim().min(1).max(150).describe("For the staff; players do not see it"), {
+    concise: true,
+    while: EDITABLE,
+  }),
+  description: writable(z.string().max(2000).nullable().optional().describe("For the staff"), {
+    while: EDITABLE,
+    copied: true,
+  }),
   status: readable(z.enum(STATUSES), { concise: true }),
   status_reason: readable(z.string().nullable(), { concise: true }),
   draft_definition: drafted(

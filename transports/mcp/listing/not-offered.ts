@@ -49,12 +49,6 @@ const NOT_OFFERED: readonly { asked: RegExp; answer: string }[] = [
       "The winner of a test is chosen by its metric, at its end; fallback_variant_id wins a tie. To send another variant, cancel_campaign, then duplicate_campaign for those who wait.",
   },
   {
-    asked:
-      /\b(?:set|give|have|spend) (?:a |the |more than )?budgets?\b|\bbudgets? (?:for|of|on)\b|\b(?:cap|limit) (?:the |on |on the )?costs?\b|\bcosts? of (?:this|last|the) month\b/i,
-    answer:
-      "No budget stops a campaign, and no sum over campaigns is kept. preflight_campaign estimates a campaign's cost, campaign_stats has its cost so far, and approval_over_cost of update_property asks a person first.",
-  },
-  {
     asked: /\b(?:undo|revert|reverse|roll back|take back) (?:[\w-]+ ){0,3}imports?\b/i,
     answer:
       "An import cannot be undone as a whole. Its players have its id as import_job_id: list_players finds them, and delete_player takes one out.",
@@ -67,6 +61,18 @@ const NOT_OFFERED: readonly { asked: RegExp; answer: string }[] = [
     asked: /\bdouble[- ]opt[- ]?in\b/i,
     answer:
       "Mails that ask for a confirmation of a sign-up are not offered. Let your form's own mail ask, and call consent_record after the click; email_consent_mode opt_in sends to nobody without that record.",
+  },
+  {
+    asked:
+      /\b(?:cap|limit|bound|restrict|ceiling|maximum|budget)\b (?:[\w-]+ ){0,4}(?:spend(?:ing)?|costs?|money|budget|dollars|euros)\b|\b(?:spend(?:ing)?|costs?|budget) (?:cap|limit|ceiling)s?\b|\bset (?:[\w-]+ ){0,2}budget\b|\bspend (?:at most|no more than|up to)\b/i,
+    answer:
+      "A cap of spend is not offered. approval_over_cost of update_property has a person approve what costs more; inventory_total and per_player_limit bound a game's prizes, and a rate_limit node the players who pass in a journey.",
+  },
+  {
+    asked:
+      /\b(?:costs?|spend|spent|bill|pay|paid)\b(?: [\w-]+){0,6} (?:this|last|next|a|per|each|the) (?:day|week|month|quarter|year)s?\b|\b(?:monthly|weekly|yearly|total|overall|summed) (?:[\w-]+ ){0,2}(?:costs?|spend(?:ing)?|bill)\b/i,
+    answer:
+      "One sum of costs over campaigns or a month is not offered. preflight_campaign estimates a campaign's cost, campaign_stats has its cost so far, and the vendor's bill has the sum.",
   },
   {
     asked: /\b(?:undo|revert|reverse) (?:[\w-]+ ){0,3}erasures?\b/i,

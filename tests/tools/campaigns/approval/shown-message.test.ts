@@ -267,6 +267,15 @@ describe("a confirmation", () => {
     );
   });
 
+  test("takes words on two lines for none that a printed value parts in the shown message", () => {
+    const text = "{% if tier %}Win\n500 today{% endif %}Win {{ first_name }} 500 today";
+    const [named] = otherWords([{ html: null, text, script: null }], {
+      words: ["Win Ana 500 today"],
+      values: ["Ana"],
+    });
+    expect(named).toContain('"Win\\n500 today"');
+  });
+
   test("gives up the search of a hostile text before it holds up others, and says so", async () => {
     const seen = "a b ".repeat(20_000);
     const parts = Array.from({ length: 190 }, () => "a\n\nb").join("{{ tier }}");

@@ -110,7 +110,7 @@ test("of two players who share an address, the no of one bars it for both", asyn
   ]);
 });
 
-test("a refusal is recorded of known players alone, also of those whom the import leaves as they are", async () => {
+test("a refusal is recorded also of players whom the import leaves as they are", async () => {
   await imports.run({ csv: `${HEADER}\nM1,m1@example.com,yes\nM2,m2@example.com,yes\n`, mapping, consent });
   const no = { csv: "player_id,email_opt_in,tier\nM1,no,Gold\n", mapping };
   const { job } = await imports.run({ ...no, on_conflict: "skip" });
@@ -143,8 +143,10 @@ test("rows that contradict each other in one file leave the refusal, in either o
     true,
   ]);
   const far = Array.from({ length: BATCH_RECORDS }, (_, n) => `F${n},,`);
-  const csv = `${HEADER}\nR4,r4@example.com,yes\n${far.join("\n")}\nR4,,no\n`;
-  expect((await imports.run({ csv, mapping, consent })).job).toMatchObject({ failed: 1 });
+  const [earlier, later] = ["R5,r4@example.com,", "R6,r4@example.com,"];
+  const csv = `${HEADER}\nR4,r4@example.com,yes\n${earlier}\n${far.join("\n")}\nR4,,no\n${later}\n`;
+  const { job: wide } = await imports.run({ csv, mapping, consent });
+  expect(wide).toMatchObject({ failed: 1, summary: { taken_addresses: 2 } });
   expect((await imports.players()).find((one) => one.player_id === "R4")!.consents).toEqual({ email: false });
 });
 

@@ -35,6 +35,18 @@ test("the first list that an agent reads fits in 25 tools and 7,800 tokens", () 
   ).toBeLessThanOrEqual(7_800);
 });
 
+test("every input of every tool is described", () => {
+  const inputs = surface(["read", "write"], "all").listed.flatMap(({ name, inputSchema }) =>
+    Object.entries(inputSchema.properties ?? {}).map(([input, schema]) => ({
+      of: `${name} ${input}`,
+      schema,
+    })),
+  );
+  expect(inputs.length).toBeGreaterThan(500);
+  const without = inputs.filter(({ schema }) => !(schema as { description?: string }).description);
+  expect(without.map(({ of }) => of)).toEqual([]);
+});
+
 test("a list shows agents, without being asked, some of its columns, and not all of a wide one", () => {
   for (const [name, table] of CATALOG.tables) {
     const known = Object.keys(readableOf(table).columns);
@@ -224,10 +236,15 @@ test.each([
   ["copy our best players over to the other casino", /Properties share nothing/],
   ["choose the winner of an A/B test by hand", /chosen by its metric/],
   ["double opt-in for Germany", /are not offered/],
-  ["set a budget for the campaign", /No budget stops/],
-  ["cost of this month's texts", /No budget stops/],
+  ["set a budget for the campaign", /cap of spend is not offered/],
+  ["cost of this month's texts", /sum of costs .* not offered/],
   ["roll back the import of yesterday", /cannot be undone as a whole/],
   ["transfer the call to a human", /not passed on/],
+  ["stop the journey at a spending limit of $500", /cap of spend is not offered/],
+  ["set a budget for the wheel", /cap of spend is not offered/],
+  ["limit how much money this journey may cost", /cap of spend is not offered/],
+  ["what did all our texts cost last month", /sum of costs .* not offered/],
+  ["total cost of the texts in October", /sum of costs .* not offered/],
 ])("what is not offered is said: %s", (request, answer) => {
   expect(notOffered(request)).toMatch(answer);
 });

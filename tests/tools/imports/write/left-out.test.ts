@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { type Imports, openImports } from "../scenario.ts";
+
+let imports: Imports;
+beforeAll(async () => {
+  imports = await openImports();
+});
+afterAll(() => imports.stop());
+beforeEach(() =>
+  imports.as(
+    (sql) =>
+      sql`update players set deleted_at = now() where property_id = ${imports.service.tenant.id} and deleted_at is null`,
+  ),
+);
+
+const mapping = { email_opt_in: "consent.email", sms_opt_in: "consent.sms", push_opt_in: "consent.push" };
+const consent = { consentSource: "players club", consentText: "I agree" };
+
+const reasonsOf = async (email: string): Promise<string[]> => {
+  const { tenant, call } = imports.service;
+  return (await call("compliance_check", { propertyId: tenant.id, channel: "email", email })).reasons;
+};
+
+test("a no that bars nobody is counted in the summary, with the reason, also of a dry run", async () => {
+  await imports.run({ csv: "player_id,email\nL1,l1@example.com\n" });
+  const rows = [
+    ["L9,nonsense,no,no,", 1],
+    [",nonsense,no,,", 2],
+    ["L1,l1@example.com,no,,,extra", 3],
+    ["L8,l8@example.com,no,,yes,extra", 4],
+    ["L7,nonsense,,,no", 5],
+    ["L1,nonsense,no,,", 6],
+    ["L6,l6@example.com,yes,no,perhaps", 7],
+  ] as const;
+  const csv = `player_id,email,email_opt_in,sms_opt_in,push_opt_in\n${rows.map(([row]) => row).join("\n")}\n`;
+  for (const dry_run of [true, false]) {
+    const { job } = await imports.run({ csv, mapping, consent, dry_run });
+    expect(job).toMatchObject({ failed: 7, processed: 7 });
+    // L9 twice, L7 for push, and L6 for texts, which has no phone; the no of L1 counts.
+    expect(job.summary).toMatchObject({
+      refusals_not_recorded: { no_identifier: 1, no_address: 4, too_many_cells: 2 },
+      warnings: [
+        expect.stringMatching(/^1 cell says no to a channel, and it was not recorded: .*no player_id/),
+        expect.stringMatching(/^4 cells say no to a channel, and they were not recorded: .*no player/),
+        expect.stringMatching(/^2 cells say no .*more cells than the header/),
+      ],
+    });
+  }
+  expect((await imports.players()).map(({ consents }) => consents)).toEqual([{ email: false }]);
+  const { job: quiet } = await imports.run({
+    csv: "player_id,email_opt_in,sms_opt_in,push_opt_in\nL1,no,,\n",
+    mapping,
+  });
+  expect(quiet.summary).toMatchObject({
+    refusals_not_recorded: { no_identifier: 0, no_address: 0, too_many_cells: 0 },
+    warnings: [],
+  });
+});
+
+test.each([
+  ["is refused for its status", "Q1,q1@example.com,no,banned", {}, "q1@example.com"],
+  [
+    "names an unknown player whom the mode leaves out",
+    "Q2,q2@example.com,no,",
+    { mode: "update_only" },
+    "q2@example.com",
+  ],
+])("the no of a row that %s bars its address", async (_, row, settings, email) => {
+  const csv = `player_id,email,email_opt_in,status\n${row}\n`;
+  const { job } = await imports.run({ csv, mapping, ...settings });
+  expect(job).toMatchObject({ succeeded: 0 });
+  expect(job.summary.refusals_not_recorded).toMatchObject({ no_address: 0 });
+  // A later file cannot open the address by its own yes.
+  await imports.run({ csv: `player_id,email,email_opt_in\nQ5,${email},yes\n`, mapping, consent });
+  expect(await reasonsOf(email)).toContain("suppressed");
+});
+
+test("new players with an address that another has already are counted", async () => {
+  await imports.run({ csv: "player_id,email,phone\nD1,d1@example.com,+17025550101\nD2,d2@example.com,\n" });
+  const rows = [
+    "E1,D1@example.com,",
+    "E2,e2@example.com,+17025550101",
+    "E3,e3@example.com,",
+    "E4,e3@example.com,",
+    "D1,d2@example.com,",
+  ];
+  const csv = `player_id,email,phone\n${rows.join("\n")}\n`;
+  const { job } = await imports.run({ csv });
+  expect(job).toMatchObject({ failed: 0, created_count: 4, updated_count: 1 });
+  expect(job.summary).toMatchObject({
+    taken_addresses: 3,
+    warnings: [
+      expect.stringMatching(/^3 new players have an email or phone that another.*find_duplicate_players/),
+    ],
+  });
+  const { job: again } = await imports.run({ csv });
+  expect(again.summary).toMatchObject({ taken_addresses: 0, warnings: [] });
+});
