@@ -10,11 +10,16 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 // As the programs do: types are stripped and modules compiled once, and not by every process.
 process.env.NODE_COMPILE_CACHE ??= `${root}node_modules/.cache/compile`;
 
-/** Files that replace how their process reaches the network, or look at what it keeps prepared or runs. */
+/** Files that look at what their process keeps prepared or runs, or that need it to know no certificate yet. */
+const FRESH = [
+  "tests/db/sql.test.ts",
+  "tests/contract/files-read.test.ts",
+  "tests/runtime/channels/callbacks.test.ts",
+];
+
+/** And those that break connections by msw: where it has listened before in the same process, it breaks none. */
 const ALONE = globSync("tests/**/*.test.ts", { cwd: root }).filter(
-  (file) =>
-    ["tests/db/sql.test.ts", "tests/contract/files-read.test.ts"].includes(file) ||
-    readFileSync(`${root}${file}`, "utf8").includes('from "msw/node"'),
+  (file) => FRESH.includes(file) || readFileSync(`${root}${file}`, "utf8").includes("HttpResponse.error()"),
 );
 
 /** Tests that start clusters and services: up to a minute a file, and more than one processor. */
