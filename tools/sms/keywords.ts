@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import type { Context } from "#runtime/operation/context.ts";
 
 /** The request of a text. `review`: a person must read it. `ignore`: none, although it looks like one. */
@@ -39,13 +40,26 @@ export function readText(text: string, keywords: readonly Keyword[]): KeywordMat
   const words = wordsOf(text);
   if (words.length === 0) return { action: "none", matched: null };
   const written: Written = { words, polite: withoutCourtesies(words) };
-  const known = keywords.map((keyword) => ({ keyword, words: wordsOf(keyword.text) }));
+  const known = keywords.map((keyword) => ({ keyword, words: keywordWords(keyword.text) }));
   for (const applies of [isProtected, isOwnMessage, isMessage, isBeginning, isAnywhere]) {
     const found = known.filter((one) => applies(one, written)).map(({ keyword }) => keyword);
     const [matched] = found.sort(byCaution);
     if (matched) return { action: matched.action === "ignore" ? "none" : matched.action, matched };
   }
   return { action: "none", matched: null };
+}
+
+/** More than the defaults in all languages, and those of some properties. */
+const MOST_KEPT = 5_000;
+const kept = new LRUCache<string, readonly string[]>({ max: MOST_KEPT });
+
+/** As `wordsOf`. Each text is compared with all keywords, whose words would otherwise be read anew each time. */
+export function keywordWords(keyword: string): readonly string[] {
+  const known = kept.get(keyword);
+  if (known) return known;
+  const words = wordsOf(keyword);
+  kept.set(keyword, words);
+  return words;
 }
 
 /** Keywords in their form for comparison: upper case, without accents, punctuation and spaces. */
@@ -61,7 +75,7 @@ interface Written {
 
 interface Known {
   keyword: Keyword;
-  words: string[];
+  words: readonly string[];
 }
 
 type Applies = (known: Known, written: Written) => boolean;
@@ -98,7 +112,7 @@ function isRepeated(written: readonly string[], words: readonly string[]): boole
   return written.every((word, index) => word === words[index % words.length]);
 }
 
-function beginsWith(words: string[], beginning: string[]): boolean {
+function beginsWith(words: readonly string[], beginning: readonly string[]): boolean {
   return beginning.length > 0 && beginning.every((word, index) => words[index] === word);
 }
 

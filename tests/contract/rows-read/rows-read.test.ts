@@ -40,7 +40,8 @@ beforeAll(async () => {
   // The first time there is much to do: the new rows are sealed.
   await runScheduled();
   isCounting = true;
-}, 60_000);
+  // It fills every table of the demo and runs its jobs. A machine at half speed takes more than a minute.
+}, 120_000);
 afterAll(async () => {
   await counter?.stop();
   await demo?.service.stop();

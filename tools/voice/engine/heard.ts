@@ -1,5 +1,5 @@
 import type { CallTurn } from "#runtime/channels/provider/call.ts";
-import { type Keyword, readText, wordsOf } from "#tools/sms/keywords.ts";
+import { type Keyword, keywordWords, readText, wordsOf } from "#tools/sms/keywords.ts";
 import { STOP_KEY } from "./fixed-words.ts";
 
 /** Whether a person's words ask for no more calls. */
@@ -36,8 +36,8 @@ export function soFarReader(keywords: readonly Keyword[]): ReadSoFar {
   return (text) => {
     const { action, matched } = readText(text, open);
     const stops = action === "stop" || action === "review";
-    const words = wordsOf(matched?.text ?? "");
-    if (stops && !others.some((other) => contains(wordsOf(other.text), words))) return "surely";
+    const words = keywordWords(matched?.text ?? "");
+    if (stops && !others.some((other) => contains(keywordWords(other.text), words))) return "surely";
     return stops || isStop(text) ? "perhaps" : "no";
   };
 }
