@@ -7,10 +7,7 @@ import { ConfigError, onPort, readConfig, type Settings } from "#runtime/config.
 import { reap } from "#runtime/jobs/queue.ts";
 import { createLog, type Log } from "#runtime/log.ts";
 import { makeSecret } from "#runtime/secrets/app-secret.ts";
-import { CATALOG } from "#tools/catalog.ts";
 import { noteAddresses } from "./address.ts";
-import { compose } from "./compose.ts";
-import { prepareDemo } from "./demo/demo.ts";
 import { databaseError, errorText, folderError, say } from "./report.ts";
 import { sayStarted } from "./welcome.ts";
 
@@ -71,12 +68,21 @@ async function start(settings: Settings, { log, stopped, started }: Start): Prom
   for (const { table, place } of placed) log.info({ table, place }, "table placed on the cluster");
   if (embedded) await reclaimJobs(databaseUrl);
   if (embedded) await noteAddresses(config);
+  const { CATALOG, compose, prepareDemo } = await Promise.race([stopped, readModules()]);
   const running = await compose({ config, databaseUrl, catalog: CATALOG, log });
   started.defer(running.stop);
   const filling = config.demo ? prepareDemo(running.service, CATALOG, running.idle) : null;
   const demo = await Promise.race([stopped, filling]);
   const milliseconds = performance.now() - startedAt;
   sayStarted({ config, embedded: embedded !== null, demo, hold: running.hold, milliseconds });
+}
+
+/** To read these takes a second. A start that cannot succeed fails before. */
+async function readModules() {
+  const { CATALOG } = await import("#tools/catalog.ts");
+  const { compose } = await import("./compose.ts");
+  const { prepareDemo } = await import("./demo/demo.ts");
+  return { CATALOG, compose, prepareDemo };
 }
 
 async function openEmbedded(dataDir: string, log: Log): Promise<EmbeddedDatabase> {

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 import postgres from "postgres";
 import { freePort } from "#db/embedded/server.ts";
@@ -117,6 +118,7 @@ async function startServer(cluster: string, port: number, account: object) {
     );
     if (isReady) break;
     if (child.exitCode !== null) throw new Error("PostgreSQL 15 did not start");
+    await pause(50);
   }
   return {
     stop: async (signal: NodeJS.Signals) => {

@@ -129,27 +129,8 @@ test("a server that ends under the question whether it serves the folder is none
   expect(await findEmbedded(dataDir)).toBeNull();
 });
 
-test("a new data folder gets a database, and the next start finds it again at the same address", async () => {
-  const dataDir = join(await newFolder(), ".data");
-  expect(await findEmbedded(dataDir)).toBeNull();
-  const first = await start(dataDir);
-  expect(first.fresh).toBe(true);
-  expect(first.url).toMatch(/^postgres:\/\/postgres:[\w-]{32}@127\.0\.0\.1:\d+\/marketing$/);
-  expect(await findEmbedded(dataDir)).toBe(first.url);
-  const copy = await newFolder();
-  await fs.cp(join(dataDir, "postgres.json"), join(copy, "postgres.json"));
-  expect(await findEmbedded(copy), "a copy of the folder is not the one that is served").toBeNull();
-  await connect(first.url)`create table note as select 'kept' as text`;
-  await Promise.all([first.stop(), first.stop()]);
-  expect(await findEmbedded(dataDir)).toBeNull();
-
-  const second = await start(dataDir);
-  expect(second).toMatchObject({ fresh: false, url: first.url });
-  expect(await connect(second.url)`select text from note`).toEqual([{ text: "kept" }]);
-});
-
 test("the server asks this machine's programs for a password and keeps what it has acknowledged", async () => {
-  const dataDir = await newFolder();
+  const dataDir = used;
   const embedded = await startEmbedded({ dataDir });
   onTestFinished(() => embedded.stop());
   const [settings] = await connect(embedded.url)`
@@ -278,8 +259,9 @@ test("of services that start at the same moment exactly one wins, in a new folde
   await start(dataDir);
 });
 
-test("a start that is killed while it creates the cluster leaves nothing in the way of the next", async () => {
-  const dataDir = await newFolder();
+test("a start that is killed while it creates the cluster leaves nothing in the way of the next, whose database a third finds again at the same address", async () => {
+  const dataDir = join(await newFolder(), ".data");
+  expect(await findEmbedded(dataDir)).toBeNull();
   const { child } = service(dataDir);
   const home = join(dataDir, "postgres");
   await vi.waitFor(
@@ -292,9 +274,21 @@ test("a start that is killed while it creates the cluster leaves nothing in the 
   await kill(child, -child.pid!);
   expect(await fs.readdir(home)).not.toContain("cluster");
 
-  const embedded = await start(dataDir);
-  expect(embedded.fresh).toBe(true);
+  const first = await start(dataDir);
+  expect(first.fresh).toBe(true);
   expect((await fs.readdir(home)).filter((name) => name.startsWith("new-"))).toEqual([]);
+  expect(first.url).toMatch(/^postgres:\/\/postgres:[\w-]{32}@127\.0\.0\.1:\d+\/marketing$/);
+  expect(await findEmbedded(dataDir)).toBe(first.url);
+  const copy = await newFolder();
+  await fs.cp(join(dataDir, "postgres.json"), join(copy, "postgres.json"));
+  expect(await findEmbedded(copy), "a copy of the folder is not the one that is served").toBeNull();
+  await connect(first.url)`create table note as select 'kept' as text`;
+  await Promise.all([first.stop(), first.stop()]);
+  expect(await findEmbedded(dataDir)).toBeNull();
+
+  const second = await start(dataDir);
+  expect(second).toMatchObject({ fresh: false, url: first.url });
+  expect(await connect(second.url)`select text from note`).toEqual([{ text: "kept" }]);
 });
 
 test("a Ctrl-C reaches the service alone, which can still use the database while it stops", async () => {
@@ -317,9 +311,11 @@ test("a Ctrl-C reaches the service alone, which can still use the database while
 });
 
 test("a server that cannot start says why in the error, and gives the folder back", async () => {
-  const dataDir = await newFolder();
-  await (await start(dataDir)).stop();
-  await fs.appendFile(join(dataDir, "postgres/cluster/postgresql.conf"), "\nwork_mem = nonsense\n");
+  const dataDir = used;
+  const settings = join(dataDir, "postgres/cluster/postgresql.conf");
+  const good = await fs.readFile(settings);
+  onTestFinished(() => fs.writeFile(settings, good));
+  await fs.appendFile(settings, "\nwork_mem = nonsense\n");
   for (const _ of ["once", "again"]) {
     const reason = /did not start: exit code 1[\s\S]*work_mem": "nonsense"/;
     await expect(startEmbedded({ dataDir })).rejects.toThrow(reason);

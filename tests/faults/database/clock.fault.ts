@@ -21,11 +21,12 @@ const fault: Fault = async (report, { rounds }) => {
 export default fault;
 
 /** A process with a wrong clock does all the jobs, beside one with the right clock. Both tell time by the database. */
-export async function shiftedClock(minutes: number): Promise<Outcome> {
+export async function shiftedClock(minutes: number, database?: string): Promise<Outcome> {
   const preload = new URL("../support/shifted-clock.ts", import.meta.url).href;
   const pair = await openPair(
     { ROLE: "web" },
     { NODE_OPTIONS: `--import=${preload}`, CLOCK_SHIFT: String(minutes * 60_000) },
+    database,
   );
   const scenario = await openScenario(pair.url);
   try {

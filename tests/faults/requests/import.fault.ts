@@ -1,5 +1,5 @@
 import { must } from "../support/calls.ts";
-import { type Fault, type Outcome, problemsOf, seconds, until } from "../support/fault.ts";
+import { COUNTING, type Fault, type Outcome, problemsOf, seconds, until } from "../support/fault.ts";
 import { type Installation, openInstallation } from "../support/installation.ts";
 import { openScenario, type Scenario } from "../support/scenario.ts";
 
@@ -54,6 +54,7 @@ export async function killedImport(
       "the import's progress",
       60_000,
       async () => ((await read()).processed ?? 0) >= at * rows * 0.9,
+      COUNTING,
     );
     await installation.kill();
     const cut = await read();
@@ -62,6 +63,7 @@ export async function killedImport(
       "the import's end",
       120_000,
       async () => !["queued", "processing"].includes((await read()).status),
+      COUNTING,
     );
     const shown = await must(again, scenario.key, "GET", `/api/import_jobs/${body.id}`);
     return await judge(scenario, {

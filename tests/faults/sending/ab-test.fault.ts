@@ -1,5 +1,5 @@
 import { must } from "../support/calls.ts";
-import { type Fault, type Outcome, problemsOf, repeats, seconds, until } from "../support/fault.ts";
+import { COUNTING, type Fault, type Outcome, problemsOf, repeats, seconds, until } from "../support/fault.ts";
 import { type Installation, openEmbeddedInstallation } from "../support/installation.ts";
 import { openScenario, type Scenario } from "../support/scenario.ts";
 import { sentOf, statsOf, statsProblems, statusOf } from "./campaign.fault.ts";
@@ -52,33 +52,29 @@ export async function killedTest(
     const body = { campaignId: id, propertyId };
     await must(await installation.service(), scenario.key, "POST", "/api/functions/send-campaign", { body });
 
-    await until(
-      "a part of the test",
-      PATIENCE,
-      async () => (await sentOf(scenario, id)) > allowed.length / 10,
-    );
+    await reach("a part of the test", async () => (await sentOf(scenario, id)) > allowed.length / 10);
     await installation.kill();
     const tried = await variantsOf(scenario, id);
     const inTest = await sentOf(scenario, id);
 
     await installation.service();
-    await until("the whole test", PATIENCE, async () => (await sentOf(scenario, id)) === tried.size);
+    await reach("the whole test", async () => (await sentOf(scenario, id)) === tried.size);
     await installation.kill();
     await endTest(scenario, id);
 
     await installation.service();
-    await until("the winner", PATIENCE, async () => (await resultOf(scenario, id)) !== null);
+    await reach("the winner", async () => (await resultOf(scenario, id)) !== null);
     await installation.kill();
     const chosen = await resultOf(scenario, id);
 
     await installation.service();
     const most = tried.size + (allowed.length - tried.size) / 3;
-    await until("a part of the rest", PATIENCE, async () => (await sentOf(scenario, id)) > most);
+    await reach("a part of the rest", async () => (await sentOf(scenario, id)) > most);
     await installation.kill();
     const inRest = (await sentOf(scenario, id)) - tried.size;
 
     await installation.service();
-    await until("the campaign's end", PATIENCE, async () => (await statusOf(scenario, id)) !== "sending");
+    await reach("the campaign's end", async () => (await statusOf(scenario, id)) !== "sending");
     const stats = await statsOf(installation, scenario, id);
     const variants: { audience: number; sent: number }[] = Object.values(stats.by_variant);
     const sum = (what: "audience" | "sent") => variants.reduce((total, one) => total + one[what], 0);
@@ -117,6 +113,8 @@ export async function killedTest(
     await scenario.close();
   }
 }
+
+const reach = (what: string, condition: () => Promise<boolean>) => until(what, PATIENCE, condition, COUNTING);
 
 /** The time of the test is over, and some have opened what the winner says. */
 async function endTest({ sql, id: propertyId }: Scenario, id: string): Promise<void> {

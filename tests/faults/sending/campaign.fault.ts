@@ -1,5 +1,5 @@
 import { must } from "../support/calls.ts";
-import { type Fault, type Outcome, problemsOf, repeats, seconds, until } from "../support/fault.ts";
+import { COUNTING, type Fault, type Outcome, problemsOf, repeats, seconds, until } from "../support/fault.ts";
 import { type Installation, openInstallation } from "../support/installation.ts";
 import { openScenario, type Scenario } from "../support/scenario.ts";
 
@@ -64,7 +64,7 @@ export async function cutCampaign(
   const campaignId = await scenario.campaign();
   const body = { campaignId, propertyId: scenario.id };
   await must(await installation.service(), scenario.key, "POST", "/api/functions/send-campaign", { body });
-  await until("the campaign's progress", 60_000, reached);
+  await until("the campaign's progress", 60_000, reached, COUNTING);
   await installation.kill();
   const cut = await sentOf(scenario, campaignId);
   await installation.service();
@@ -73,11 +73,13 @@ export async function cutCampaign(
     120_000,
     async () =>
       (await sentOf(scenario, campaignId)) > cut || (await statusOf(scenario, campaignId)) === "sent",
+    COUNTING,
   );
   const rest = await until(
     "the campaign's end",
     120_000,
     async () => (await statusOf(scenario, campaignId)) !== "sending",
+    COUNTING,
   );
   return { campaignId, cut, resumed, took: resumed + rest };
 }

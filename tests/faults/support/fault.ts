@@ -1,5 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
 
+/** Milliseconds between two questions that count rows: asked without a pause, they would take a processor. */
+export const COUNTING = 50;
+
 /** Each must be 0 after every fault. */
 export interface Ledger {
   /** Intended effects that are missing. */

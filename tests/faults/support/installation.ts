@@ -56,12 +56,13 @@ export interface Pair {
   close(): Promise<void>;
 }
 
-/** Two services over one database, which may differ. */
+/** Two services over one database, which may differ. Without a database of the caller's own they get a new one. */
 export async function openPair(
   environment: Record<string, string> = {},
   other: Record<string, string> = environment,
+  database?: string,
 ): Promise<Pair> {
-  const url = await newDatabase();
+  const url = database ?? (await newDatabase());
   const [first, second] = await Promise.all(
     [environment, other].map((settings) => startService({ ...on(url), ...settings })),
   );

@@ -22,7 +22,7 @@ test("the command line is a process that prints the result alone, and says how i
   expect(done).toEqual({ exit: 0, stdout: "[]\n", stderr: "" });
   const refused = await asProcess(service, ["list-players", "--property", "nowhere", "--json"]);
   expect(refused).toMatchObject({ exit: 1, stderr: expect.stringContaining(service.tenant.slug) });
-  expect(await asProcess(service, ["make-money"])).toMatchObject({ exit: 2, stdout: "" });
+  expect(await run("make-money")).toMatchObject({ exit: 2, stdout: "" });
 });
 
 test("a command without a property is told of the flag and of the properties, not of a header", async () => {

@@ -44,6 +44,24 @@ test("a command that cannot connect to all that it needs says so and ends", asyn
   halfway.close();
 });
 
+/** A command that gets a part of its file, and of it only what writes the file. */
+const WRITING = {
+  SIGINT: (part: string, url: string) => [
+    "transports/cli.ts",
+    ...["export-players", "--out", part, "--service-url", url, "--api-key", "pk_x"],
+  ],
+  SIGTERM: writing,
+  SIGHUP: writing,
+};
+
+function writing(part: string): string[] {
+  const program = `
+    const { toFile } = await import("#transports/cli/destination.ts");
+    (await toFile(${JSON.stringify(part)})).stream.write("id\\n");
+    setInterval(() => {}, 1_000);`;
+  return ["--input-type=module", "-e", program];
+}
+
 test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
   "%s during a command with --out leaves no part of its file",
   async (signal) => {
@@ -55,16 +73,8 @@ test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
     await once(silent.listen(0, "127.0.0.1"), "listening");
     const folder = await mkdtemp(join(tmpdir(), "part-"));
     const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
-    const words = [
-      "export-players",
-      "--out",
-      join(folder, "players.csv"),
-      "--service-url",
-      url,
-      "--api-key",
-      "pk_x",
-    ];
-    const child = spawn(process.execPath, ["transports/cli.ts", ...words], { cwd: ROOT, stdio: "ignore" });
+    const words = WRITING[signal](join(folder, "players.csv"), url);
+    const child = spawn(process.execPath, words, { cwd: ROOT, stdio: "ignore" });
     const ended = once(child, "close");
     await vi.waitFor(async () => expect(await readdir(folder)).toEqual(["players.csv.part"]), {
       timeout: 30_000,
@@ -142,8 +152,8 @@ describe("a command to a service that is slow to answer", () => {
 describe("a command whose result nobody reads on", () => {
   const words = (name: string) => [name, "--property", service.tenant.slug];
 
-  test.each(["list-players", "export-players"])("ends quietly, as %s before a head does", async (name) => {
-    const child = spawn(process.execPath, ["transports/cli.ts", ...words(name)], {
+  test("ends quietly, as export-players before a head does", async () => {
+    const child = spawn(process.execPath, ["transports/cli.ts", ...words("export-players")], {
       cwd: ROOT,
       env: environment(service),
       stdio: ["ignore", "pipe", "pipe"],
@@ -157,10 +167,24 @@ describe("a command whose result nobody reads on", () => {
     expect([code, stderr]).toEqual([141, ""]);
   });
 
+  test.each(["list-players", "export-players"])(
+    "ends quietly, as %s does in a process of others",
+    async (name) => {
+      const { exit, said } = await withoutReader(name, "EPIPE");
+      expect([exit, said]).toEqual([141, []]);
+    },
+  );
+
   test("says when its result could not be written", async () => {
+    const { exit, said } = await withoutReader("list-players", "ENOSPC");
+    expect([exit, said]).toEqual([1, ["The result could not be printed: no space left\n"]]);
+  });
+
+  /** A command whose output takes nothing. */
+  async function withoutReader(name: string, code: string) {
     const said: string[] = [];
-    const full = new Writable({
-      write: (_piece, _encoding, done) => done(Object.assign(new Error("no space left"), { code: "ENOSPC" })),
+    const stdout = new Writable({
+      write: (_piece, _encoding, done) => done(Object.assign(new Error("no space left"), { code })),
     });
     const stderr = new Writable({
       write: (piece: Buffer, _encoding, done) => {
@@ -168,7 +192,6 @@ describe("a command whose result nobody reads on", () => {
         done();
       },
     });
-    const exit = await runCommand(words("list-players"), { env: environment(service), stdout: full, stderr });
-    expect([exit, said]).toEqual([1, ["The result could not be printed: no space left\n"]]);
-  });
+    return { exit: await runCommand(words(name), { env: environment(service), stdout, stderr }), said };
+  }
 });

@@ -9,6 +9,7 @@ import {
   openBrowser,
   picture,
   type Screen,
+  settled,
   violations,
   visit,
 } from "../pages/browser.ts";
@@ -74,7 +75,7 @@ describe.runIf(browser)("approvals in the console", () => {
       await signIn(page);
       const check = async (name: string, path: string) => {
         await page.goto(casino.service.baseUrl + path);
-        await page.waitForSelector("[aria-busy]", { state: "detached" });
+        await settled(page);
         if (name === "approval") await page.frameLocator("iframe").locator("h1").waitFor();
         await inspect(page, `console-${name}`, SCREENS);
       };

@@ -1,5 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { isFull } from "../../support/proof-size.ts";
 import { type Scenario, scenarioIn } from "../../support/scenario.ts";
 import { callsIn } from "../../tools/voice-calls/scenario.ts";
 import {
@@ -9,6 +10,7 @@ import {
   openTab,
   picture,
   type Screen,
+  settled,
   violations,
   visit,
 } from "../pages/browser.ts";
@@ -203,22 +205,23 @@ describe.runIf(browser)("the console", () => {
     1920: { ...size(1920), dark: false },
   };
 
-  test.each([320, 360, 768])(
-    "%i pixels wide, the row of parts shows the part that is open",
-    async (width) => {
-      await visiting({ ...size(width), dark: width === 360 }, async (page) => {
-        await signIn(page);
-        for (const part of ["settings", "campaigns", "compliance"]) {
-          await page.goto(`${casino.service.baseUrl}/console/${part}`);
-          const { x, width: taken } = (await page.locator("nav a[aria-current]").boundingBox())!;
-          expect([part, x >= 0 && x + taken <= width]).toEqual([part, true]);
-          expect(await page.evaluate("document.documentElement.scrollWidth - innerWidth")).toBe(0);
-          expect(await violations(page), part).toEqual([]);
-          await picture(page, `console-parts-${part}-${width}`);
-        }
-      });
-    },
-  );
+  test.each([
+    [320, "settings"],
+    [360, "campaigns"],
+    [768, "compliance"],
+  ])("%i pixels wide, the row of parts shows the part that is open", async (width, judged) => {
+    await visiting({ ...size(width), dark: width === 360 }, async (page) => {
+      await signIn(page);
+      for (const part of ["settings", "campaigns", "compliance"]) {
+        await page.goto(`${casino.service.baseUrl}/console/${part}`);
+        const { x, width: taken } = (await page.locator("nav a[aria-current]").boundingBox())!;
+        expect([part, x >= 0 && x + taken <= width]).toEqual([part, true]);
+        expect(await page.evaluate("document.documentElement.scrollWidth - innerWidth")).toBe(0);
+        if (isFull || part === judged) expect(await violations(page), part).toEqual([]);
+        await picture(page, `console-parts-${part}-${width}`);
+      }
+    });
+  });
 
   test.each([
     ["each fourth page from the first", 0],
@@ -229,13 +232,15 @@ describe.runIf(browser)("the console", () => {
     "%s, in every width, by day and at night: no violation, no complaint, nothing cut off, no large page",
     async (_, turn) => {
       await visiting({ ...size(1280), dark: false }, async (page) => {
-        await page.goto(`${casino.service.baseUrl}/console`);
-        await inspect(page, "console-sign-in", screens);
+        if (turn === 0) {
+          await page.goto(`${casino.service.baseUrl}/console`);
+          await inspect(page, "console-sign-in", screens);
+        }
         await signIn(page);
         for (const [index, [name, path]] of Object.entries(pages).entries()) {
           if (name === "unknown" || index % 4 !== turn) continue;
           await page.goto(casino.service.baseUrl + path);
-          await page.waitForSelector("[aria-busy]", { state: "detached" });
+          await settled(page);
           await inspect(page, `console-${name}`, screens);
           await expectSmall(page, path);
         }
@@ -386,10 +391,15 @@ describe.runIf(browser)("the console", () => {
         for (const [index, [name, path]] of Object.entries(pages).entries()) {
           if (name === "unknown" || index % 4 !== turn) continue;
           await page.goto(casino.service.baseUrl + path);
-          await page.waitForSelector("[aria-busy]", { state: "detached" });
+          await settled(page);
           // The narrowest screen is the hardest for longer words, and colours are the same in each language.
           const narrow = { ...size(320), dark: turn > 1 };
-          await inspect(page, `console-${name}-spanish`, { narrow }, { translated: true });
+          if (isFull || Math.floor(index / 4) % 4 === turn)
+            await inspect(page, `console-${name}-spanish`, { narrow }, { translated: true });
+          expect([name, await page.evaluate("document.documentElement.scrollWidth - innerWidth")]).toEqual([
+            name,
+            0,
+          ]);
           expect([name, await page.evaluate(CUT_OFF)]).toEqual([name, []]);
           const lines = await page.evaluate("document.querySelector('.house p').offsetHeight");
           expect(lines, `${name}: the casino's name`).toBeLessThan(50);

@@ -5,7 +5,7 @@ import { Client as YesterdaysClient } from "@modelcontextprotocol/sdk/client/ind
 import { StreamableHTTPClientTransport as YesterdaysTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { html } from "hono/html";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { render, type Stats } from "#transports/console/views/campaign_stats.js";
 import type { Reader } from "#transports/console/views/parts.js";
 import { speechOf } from "#transports/console/views/speech.js";
@@ -228,17 +228,17 @@ async function host(page: Page): Promise<string[]> {
   return complaints;
 }
 
-describe.runIf(browser)("in the extension's own host", () => {
-  for (const dark of [false, true]) {
-    test(`every view shows its tool's answer, ${dark ? "dark" : "light"}`, async () => {
-      const theme = dark ? "dark" : "light";
-      const context = await browser!.newContext({ viewport: { width: 360, height: 900 } });
-      const page = await context.newPage();
-      const complaints = await host(page);
-      for (const name of NAMES) {
-        const [{ text: html }] = (await ask("resources/read", { uri: `ui://view/${name}` })).contents;
-        const result = await ask("tools/call", { name, arguments: inputs[name] }, SHOWS, "?toolsets=all");
-        expect(result.isError, JSON.stringify(result.structuredContent)).toBeUndefined();
+test.runIf(browser)(
+  "every view shows its tool's answer in the extension's own host, light and dark",
+  async () => {
+    const context = await browser!.newContext({ viewport: { width: 360, height: 900 } });
+    const page = await context.newPage();
+    const complaints = await host(page);
+    for (const name of NAMES) {
+      const [{ text: html }] = (await ask("resources/read", { uri: `ui://view/${name}` })).contents;
+      const result = await ask("tools/call", { name, arguments: inputs[name] }, SHOWS, "?toolsets=all");
+      expect(result.isError, JSON.stringify(result.structuredContent)).toBeUndefined();
+      for (const theme of ["light", "dark"]) {
         const shown = { html, result, theme };
         const size = await page.evaluate((given) => (globalThis as never as Host).showView(given), shown);
         expect(size, name).toMatchObject({ width: expect.any(Number), height: expect.any(Number) });
@@ -246,14 +246,14 @@ describe.runIf(browser)("in the extension's own host", () => {
         await frame.locator("#view > *").first().waitFor();
         await picture(page, `view-${name}-${theme}`);
         const inside = page.frames().find((one) => one !== page.mainFrame())!;
-        expect(await violations(inside), name).toEqual([]);
+        expect(await violations(inside), `${name} ${theme}`).toEqual([]);
         expect(await frame.locator("img, b").count(), `${name} made a player's text into HTML`).toBe(0);
       }
-      expect(complaints).toEqual([]);
-      await context.close();
-    });
-  }
-});
+    }
+    expect(complaints).toEqual([]);
+    await context.close();
+  },
+);
 
 interface Host {
   showView(given: object): Promise<unknown>;

@@ -1,8 +1,16 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Browser, type BrowserContext, chromium, type Frame, type Page } from "playwright-core";
+import {
+  type Browser,
+  type BrowserContext,
+  type CDPSession,
+  chromium,
+  type Frame,
+  type Page,
+} from "playwright-core";
 import { expect } from "vitest";
+import { isFull } from "../../support/proof-size.ts";
 
 /** Chromium draws its own windows too, even headless: for a third of the work, the shell draws the page alone. */
 const SHELL = "/usr/bin/chromium-headless-shell";
@@ -99,37 +107,60 @@ export async function picture(page: Page, name: string): Promise<void> {
  * for the same shown elements, and those of the layout once for each size of them: the night changes colours alone.
  * Contrast is looked at once by day and once at night, and wherever colours meet that have not met before; of a page
  * that is `translated` in the latter case alone.
+ *
+ * Without PROOF=full, each size is seen by day or at night. The rules of the elements are asked on one screen, another
+ * one for each page of a tab; those of the layout on that one and the narrowest; and contrast by day and at night
+ * where colours meet that have not met before. A page that is `recolored`, and was seen in other colours, is looked at
+ * for contrast alone.
  */
 export async function inspect(
   page: Page,
   name: string,
   screens: Readonly<Record<string, Omit<Screen, "scripts">>>,
-  { translated = false } = {},
+  { translated = false, recolored = false } = {},
 ): Promise<void> {
   const structures = new Set<string>();
   const layouts = new Set<string>();
   const looks = new Set<boolean>();
-  for (const [screen, { width, height, dark }] of Object.entries(screens)) {
+  const seen = isFull ? Object.entries(screens) : sampleOf(page, Object.entries(screens));
+  const narrowest = Math.min(...seen.map(([, { width }]) => width));
+  let scheme: string | undefined;
+  for (const [screen, { width, height, dark }] of seen) {
     await page.setViewportSize({ width, height });
-    await page.emulateMedia({ colorScheme: dark ? "dark" : "light" });
+    const colorScheme = dark ? "dark" : "light";
+    if (scheme !== colorScheme) await page.emulateMedia({ colorScheme });
+    scheme = colorScheme;
     const about = `${name} on ${screen}`;
+    const overflow = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
+    expect(overflow, `${about} is wider than the screen`).toBeLessThanOrEqual(0);
+    await picture(page, `${name}-${screen}`);
+    const isNew = { look: !looks.has(dark), size: isFull || width === narrowest };
+    if (!isNew.look && !isNew.size) continue;
     const { structure, colors } = await page.evaluate<Shown>(SHOWN);
-    const isFirst = !translated && !looks.has(dark);
     const layout = `${width} ${height} ${structure}`;
     const rules = rulesFor({
-      structure: !structures.has(structure),
-      color: isFirst || colors.some((one) => !judgedColors.has(one)),
-      layout: !layouts.has(layout),
+      structure: isFull ? !structures.has(structure) : !recolored && structures.size === 0,
+      color: (isFull && isNew.look && !translated) || colors.some((one) => !judgedColors.has(one)),
+      layout: (isFull || !recolored) && isNew.size && !layouts.has(layout),
     });
     if (rules) expect(await violations(page, rules), about).toEqual([]);
     structures.add(structure);
     layouts.add(layout);
     looks.add(dark);
     for (const one of colors) judgedColors.add(one);
-    const overflow = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
-    expect(overflow, `${about} is wider than the screen`).toBeLessThanOrEqual(0);
-    await picture(page, `${name}-${screen}`);
   }
+}
+
+const inspected = new WeakMap<Page, number>();
+
+/** Each size once, by day or at night in turn, from another one on for each page that a tab shows. */
+function sampleOf<T extends Omit<Screen, "scripts">>(page: Page, screens: [string, T][]): [string, T][] {
+  const turn = inspected.get(page) ?? 0;
+  inspected.set(page, turn + 1);
+  const sizes = [...Map.groupBy(screens, ([, { width, height }]) => `${width} ${height}`).values()];
+  const seen = sizes.length === 1 ? screens : sizes.map((same, index) => same[(turn + index) % same.length]!);
+  const from = turn % seen.length;
+  return [...seen.slice(from), ...seen.slice(0, from)];
 }
 
 interface Shown {
@@ -225,10 +256,25 @@ function rulesFor({ structure, color, layout }: RuleKinds): object | null {
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 
+/** Resolves when no part of the page waits for its content. */
+export async function settled(page: Page): Promise<void> {
+  await expect.poll(() => page.evaluate("document.querySelector('[aria-busy]') === null")).toBe(true);
+}
+
+/** Directly to the debugger, which takes half as long with a script of this size. */
+async function giveAxe(page: Page | Frame): Promise<void> {
+  if (!("mainFrame" in page)) return void (await page.evaluate(`${AXE}; undefined`));
+  const session = sessions.get(page) ?? page.context().newCDPSession(page);
+  sessions.set(page, session);
+  await (await session).send("Runtime.evaluate", { expression: `${AXE}; undefined` });
+}
+
+const sessions = new WeakMap<Page, Promise<CDPSession>>();
+
 /** The violations of WCAG 2.2 AA and good practice that axe-core finds on the page, with the elements. */
 export async function violations(page: Page | Frame, rules: object = ALL): Promise<string[]> {
   // The page's policy lets no script in. The debugger evaluates this one beside it.
-  if (await page.evaluate("!('axe' in window)")) await page.evaluate(`${AXE}; undefined`);
+  if (await page.evaluate("!('axe' in window)")) await giveAxe(page);
   // Frames have no axe in them, and would be waited for.
   const options = { ...rules, resultTypes: ["violations"], iframes: false };
   return page.evaluate(`axe.run(document, ${JSON.stringify(options)}).then(({ violations }) =>

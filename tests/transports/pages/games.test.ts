@@ -1,6 +1,7 @@
 import { createHash, createHmac, randomUUID } from "node:crypto";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { isFull } from "../../support/proof-size.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type Arcade, arcade, HALF, SURE } from "../../tools/games/arcade.ts";
 import { dayAndNight, inspect, openBrowser, picture, type Screen, smallTargets, visit } from "./browser.ts";
@@ -331,7 +332,9 @@ describe.runIf(browser)("in a browser", () => {
         for (const [name, url] of Object.entries(urls)) {
           await page.goto(url);
           expect(await smallTargets(page), name).toEqual([]);
-          await inspect(page, `${theme}-game-${name}`, dayAndNight(SIZES));
+          await inspect(page, `${theme}-game-${name}`, dayAndNight(SIZES), {
+            recolored: theme !== "default",
+          });
         }
       });
     },
@@ -360,7 +363,9 @@ describe.runIf(browser)("in a browser", () => {
           (a, b) => a.top - b.top,
         )[0];
         expect(top).toMatchObject({ name: WHEEL[index]!.label, tall: true });
-        await inspect(page, `wheel-after-${index}`, { phone: { ...PHONE, dark: false } });
+        // The wheels differ in the slice at the top alone.
+        if (isFull || index === 0)
+          await inspect(page, `wheel-after-${index}`, { phone: { ...PHONE, dark: false } });
         await page.click("[data-next]");
         await page.waitForURL(/\/plays\//);
       });

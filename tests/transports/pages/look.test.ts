@@ -101,7 +101,7 @@ withBrowser("every page, by day and at night, on a phone and a desk", () => {
           const isOurs = theme === "default" || !["home", "reset", "guide"].includes(name);
           if (!isOurs) continue;
           await page.goto(url);
-          await inspect(page, `${theme}-${name}`, screens);
+          await inspect(page, `${theme}-${name}`, screens, { recolored: theme !== "default" });
         }
       });
     });

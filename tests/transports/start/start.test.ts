@@ -3,19 +3,22 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { PassThrough } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { startEmbedded } from "#db/embedded/start.ts";
+import { findEmbedded, startEmbedded } from "#db/embedded/start.ts";
 import { ConfigError, readConfig } from "#runtime/config.ts";
+import { runCommand } from "#transports/cli/run.ts";
 import { databaseError, errorText, folderError } from "#transports/start/report.ts";
 import { type ServiceProcess, startService } from "../../faults/support/process.ts";
 import { testDatabase } from "../../support/database.ts";
 
-// A test starts up to eight processes, of which each takes a second of a free processor.
+// A test starts up to four processes, of which each takes a second of a free processor.
 vi.setConfig({ testTimeout: 60_000 });
 
 const MAIN = fileURLToPath(new URL("../../../transports/main.ts", import.meta.url));
@@ -71,15 +74,15 @@ describe("beside a service on an embedded database", () => {
   });
 
   test("a command stores and shows the service's own address", async () => {
-    const run = async (...words: string[]) => {
-      const env = { PATH: process.env.PATH, DATA_DIR: folder };
-      const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...words, "--json"], { env });
-      return JSON.parse(stdout);
-    };
-    const { id } = await run("create-property", "--name", "Own", "--slug", "own");
-    const job = await run("create-import-job", "--property", "own", "--csv", "player_id\nX\n");
+    const sql = postgres((await findEmbedded(folder))!, { max: 1 });
+    const [own] = await sql`insert into properties (name, slug) values ('Own', 'own') returning id`;
+    await sql.end();
+    const words = ["create-import-job", "--property", "own", "--csv", "player_id\nX\n", "--json"];
+    const env = { PATH: process.env.PATH, DATA_DIR: folder };
+    const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...words], { env });
+    const job = JSON.parse(stdout);
     expect(job.status_url).toBe(`${service.baseUrl}/api/import_jobs/${job.id}`);
-    expect(job.property_id).toBe(id);
+    expect(job.property_id).toBe(own!.id);
   });
 });
 
@@ -93,8 +96,9 @@ test("half a service on an embedded database is refused, and nothing is left beh
   expect(existsSync(folder)).toBe(false);
 });
 
-test("a worker says that it works, and not that anything answers", async () => {
+test("a worker says that it works, and a later start with another APP_SECRET is refused in one line, as is a command", async () => {
   const database = await testDatabase();
+  onTestFinished(database.drop);
   const worker = spawn(process.execPath, [MAIN], {
     env: { PATH: process.env.PATH, DATABASE_URL: database.url, ROLE: "worker", ...SECRET },
     stdio: ["ignore", "ignore", "pipe"],
@@ -106,14 +110,27 @@ test("a worker says that it works, and not that anything answers", async () => {
   worker.kill("SIGTERM");
   expect((await once(worker, "close"))[0]).toBe(0);
   expect(said).toMatch(/\nStopped\.\n$/);
-  await database.drop();
+
+  const given = { DATABASE_URL: database.url, APP_SECRET: "another".repeat(5) };
+  const line = expect.stringMatching(/^APP_SECRET: not the one that this database was used with\..+\n$/);
+  expect(await failingStart({ ...given, PORT: "0" })).toEqual({ code: 1, said: line });
+  expect(await listProperties(given)).toEqual({ code: 2, said: line });
+  expect(await listProperties({ ...given, ...SECRET })).toEqual({ code: 0, said: "" });
 });
+
+/** A command over a database, in this process: what it says, and its exit code. */
+async function listProperties(env: Record<string, string>) {
+  const stderr = new PassThrough();
+  const code = await runCommand(["list-properties"], { env, stdout: new PassThrough(), stderr });
+  return { code, said: String(stderr.read() ?? "") };
+}
 
 test("a start whose port is taken says so, and gives up what it has begun", async () => {
   const database = await testDatabase();
-  const first = await startService({ DATABASE_URL: database.url, ...SECRET });
+  const other = createServer().listen(0, "127.0.0.1");
+  await once(other, "listening");
   try {
-    const { port } = new URL(first.baseUrl);
+    const port = String((other.address() as AddressInfo).port);
     for (const [name, others] of [
       ["PORT", {}],
       ["METRICS_PORT", { PORT: "0" }],
@@ -126,7 +143,7 @@ test("a start whose port is taken says so, and gives up what it has begun", asyn
       });
     }
   } finally {
-    await first.terminate();
+    other.close();
     await database.drop();
   }
 });
@@ -215,24 +232,6 @@ test("a database whose user may make no roles is named in one line, with what th
   } finally {
     await admin.unsafe(`drop owned by ${name}; drop role ${name}`);
     await admin.end();
-    await database.drop();
-  }
-});
-
-test("a start with another APP_SECRET than the first one's is refused in one line, and so is a command", async () => {
-  const database = await testDatabase();
-  const url = { DATABASE_URL: database.url };
-  try {
-    await (await startService({ ...url, ...SECRET })).terminate();
-    const other = { ...url, APP_SECRET: "another".repeat(5) };
-    const line = expect.stringMatching(/^APP_SECRET: not the one that this database was used with\..+\n$/);
-    expect(await failingStart({ ...other, PORT: "0" })).toEqual({ code: 1, said: line });
-    expect(await failingStart(other, CLI, ["list-properties"])).toEqual({ code: 2, said: line });
-    expect(await failingStart({ ...url, ...SECRET }, CLI, ["list-properties"])).toEqual({
-      code: 0,
-      said: "",
-    });
-  } finally {
     await database.drop();
   }
 });

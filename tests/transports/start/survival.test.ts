@@ -2,11 +2,15 @@ import { execFile } from "node:child_process";
 import { copyFile, mkdir, mkdtemp, readFile, realpath, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { PassThrough } from "node:stream";
 import { fileURLToPath } from "node:url";
+import postgres from "postgres";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { findEmbedded } from "#db/embedded/start.ts";
+import { runCommand } from "#transports/cli/run.ts";
 import { type ServiceProcess, startService } from "../../faults/support/process.ts";
 
-// A test makes up to two clusters and starts them five times.
+// The test makes two clusters and starts them five times.
 vi.setConfig({ testTimeout: 120_000 });
 
 async function newFolder(): Promise<string> {
@@ -21,16 +25,15 @@ async function newFolder(): Promise<string> {
 interface Said {
   code: number;
   said: string;
-  out: string;
 }
 
 /** One of the programs of package.json on a data folder. */
-function run(program: string, words: string[], dataDir: string): Promise<Said> {
+function run(program: "backup" | "restore", words: string[], dataDir: string): Promise<Said> {
   const path = fileURLToPath(new URL(`../../../transports/${program}.ts`, import.meta.url));
   const env = { PATH: process.env.PATH, DATA_DIR: dataDir };
   return new Promise((resolve) => {
-    execFile(process.execPath, [path, ...words], { env }, (error, out, said) => {
-      resolve({ code: Number(error?.code ?? 0), said, out });
+    execFile(process.execPath, [path, ...words], { env }, (error, _out, said) => {
+      resolve({ code: Number(error?.code ?? 0), said });
     });
   });
 }
@@ -41,12 +44,13 @@ async function started(dataDir: string, environment: Record<string, string> = {}
   return service;
 }
 
-test("a backup of a running service comes back in another folder, sends nothing, and is released", async () => {
+test("a backup of a running service comes back in another folder, sends nothing, is released, and ends with its database", async () => {
   const [original, copy] = [await newFolder(), await newFolder()];
   const file = join(original, "backup");
   const first = await started(original);
-  const made = await run("cli", ["create-property", "--name", "River", "--slug", "river"], original);
-  expect(made.code, made.said).toBe(0);
+  const sql = postgres((await findEmbedded(original))!, { max: 1 });
+  await sql`insert into properties (name, slug) values ('River', 'river')`;
+  await sql.end();
   const taken = await run("backup", [file], original);
   expect(taken).toMatchObject({
     code: 0,
@@ -70,17 +74,20 @@ test("a backup of a running service comes back in another folder, sends nothing,
 
   const second = await started(data);
   await expect.poll(second.output).toContain("Sending    held");
-  const released = await run("cli", ["release-sending", "--json"], data);
-  expect(JSON.parse(released.out)).toMatchObject({ success: true, known_until: [{ property: "river" }] });
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const words = ["release-sending", "--json"];
+  expect(await runCommand(words, { env: { DATA_DIR: data }, stdout, stderr })).toBe(0);
+  const released = JSON.parse(String(stdout.read()));
+  expect(released).toMatchObject({ success: true, known_until: [{ property: "river" }] });
   await second.terminate();
   const third = await started(data);
   await expect.poll(third.output).toContain("REST");
   expect(third.output()).not.toContain("held");
+  await endsWithItsDatabase(third, data);
 });
 
-test("a service whose embedded database cannot be started again ends with a status and a sentence", async () => {
-  const folder = await newFolder();
-  const service = await started(folder);
+/** A service whose embedded database cannot be started again ends with a status and a sentence. */
+async function endsWithItsDatabase(service: ServiceProcess, folder: string): Promise<void> {
   const cluster = await realpath(join(folder, "postgres/cluster"));
   await rename(join(cluster, "global/pg_control"), join(cluster, "global/gone"));
   const [pid] = (await readFile(join(cluster, "postmaster.pid"), "utf8")).split("\n");
@@ -91,4 +98,4 @@ test("a service whose embedded database cannot be started again ends with a stat
     "the database server has ended by itself (SIGKILL); it is started again",
   );
   expect(await service.terminate()).toBe(1);
-});
+}
