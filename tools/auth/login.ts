@@ -17,7 +17,10 @@ export default tool({
   access: "public",
   realm: "system",
   at: { path: "/api/auth/login" },
-  input: { email: z.email().max(320), password: z.string().min(1).max(1024) },
+  input: {
+    email: z.email().max(320).describe("Of the account"),
+    password: z.string().min(1).max(1024).describe("Of the account"),
+  },
   output: z.object({ token: z.string(), user: UserView, expires_in: z.int().describe("Seconds") }),
   faults: ["invalid_credential", "rate_limited"],
   secrets: ["token"],

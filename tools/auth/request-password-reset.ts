@@ -14,7 +14,7 @@ export default tool({
   access: "public",
   realm: "system",
   at: { path: "/api/auth/password-reset" },
-  input: { email: z.email().max(320) },
+  input: { email: z.email().max(320).describe("Of the account") },
   output: z.object({ success: z.literal(true), message: z.string() }),
   faults: ["rate_limited"],
   // Only the job looks the account up, so neither the answer nor its time shows whether the account exists.

@@ -21,7 +21,7 @@ export default tool({
   property: "property_id",
   input: {
     property_id: z.uuid().describe("From list_properties"),
-    email: z.email().max(320),
+    email: z.email().max(320).describe("The invitation goes to it"),
     name: z.string().trim().min(1).max(200).optional().describe("As the property calls them"),
     role: Role,
   },

@@ -18,7 +18,7 @@ export default tool({
     propertyId: z.uuid(),
     playerId: z.uuid().describe("From list_players"),
     legalHold: z.boolean().describe("True sets the hold, false lifts it"),
-    reason: z.string().trim().min(1).max(500).optional(),
+    reason: z.string().trim().min(1).max(500).optional().describe("Stays in the audit log"),
   },
   output: z.object({ success: z.literal(true), legal_hold: z.boolean() }),
   faults: ["not_found", "conflict"],

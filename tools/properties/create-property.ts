@@ -17,7 +17,7 @@ export default tool({
   access: "operator",
   realm: "system",
   input: {
-    name: z.string().trim().min(1).max(200),
+    name: z.string().trim().min(1).max(200).describe("As people call the casino"),
     slug: z
       .string()
       .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, "lower-case letters, digits and hyphens")

@@ -30,7 +30,11 @@ export default tool({
   access: "manager",
   realm: "system",
   property: "propertyId",
-  input: { propertyId: z.uuid(), name: z.string().trim().min(1).max(200).optional(), ...optional },
+  input: {
+    propertyId: z.uuid(),
+    name: z.string().trim().min(1).max(200).optional().describe("As people call the casino"),
+    ...optional,
+  },
   output: PropertyView,
   faults: ["invalid"],
   async handler({ sql, property, call, audit, ask, warn }, { propertyId: _, ...input }) {

@@ -16,9 +16,9 @@ export default tool({
   realm: "system",
   sealed: ["password"],
   input: {
-    email: z.email().max(320),
+    email: z.email().max(320).describe("The user signs in by it"),
     password: z.string().describe("12 to 256 characters"),
-    name: z.string().trim().min(1).max(200).optional(),
+    name: z.string().trim().min(1).max(200).optional().describe("Of the user"),
     is_platform_admin: z.boolean().default(false).describe("May do everything in every property"),
   },
   output: UserRecord,

@@ -18,7 +18,7 @@ export default tool({
   sealed: ["password"],
   input: {
     user_id: z.uuid().describe("From list_users"),
-    name: z.string().trim().min(1).max(200).nullable().optional(),
+    name: z.string().trim().min(1).max(200).nullable().optional().describe("Of the user"),
     password: z.string().optional().describe("12 to 256 characters"),
     is_platform_admin: z.boolean().optional().describe("May do everything in every property"),
     is_active: z.boolean().optional().describe("false: cannot sign in"),
