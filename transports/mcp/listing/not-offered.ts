@@ -10,7 +10,7 @@ const WHO = /\b(?:players|guests|customers|members|patrons|people|everyone|those
 
 /** The money of players is not the casino's cost: segments, events and games go by it. */
 const PLAYERS =
-  /\b(?:players?|guests?|customers?|members?|patrons?|visitors?|everyone|everybody|(?:those|people|winners?|vips?) (?:who|that|whose|with))\b/;
+  /\b(?:players?|guests?|customers?|members?|patrons?|visitors?|gamblers?|spenders?|everyone|everybody|(?:those|people|winners?|vips?) (?:who|that|whose|with))\b/;
 
 /** Requests that this service does not serve, each with the way to do it elsewhere. */
 const NOT_OFFERED: readonly Missing[] = [
@@ -47,7 +47,8 @@ const NOT_OFFERED: readonly Missing[] = [
     asked:
       /\b(?:(?:recall|call back|unsend|take back) (?:[\w-]+ ){0,3}(?:e-?mails?|messages?|texts?|campaigns?|newsletters?)|(?:undo|revert|reverse) (?:[\w-]+ ){0,3}send(?:ing)?)\b/i,
     // These can be taken back.
-    unless: /\b(?:consents?|permissions?|suppress\w+|approv\w+|proposals?|schedul\w+|planned|drafts?)\b/i,
+    unless:
+      /\b(?:consents?|permissions?|suppress\w+|approv\w+|proposals?|schedul\w+|planned|drafts?|pauses?|settings?)\b/i,
     answer:
       "Sent messages cannot be called back. cancel_campaign stops those that wait; a correction is another campaign.",
   },
@@ -89,7 +90,10 @@ const NOT_OFFERED: readonly Missing[] = [
   {
     asked:
       /\b(?:costs?|(?:we|I) (?:spend|spent|pay|paid)|our (?:[\w-]+ )?(?:spend(?:ing)?|bill))\b(?: [\w-]+){0,6} (?:this|last|next|a|per|each|the) (?:day|week|month|quarter|year)s?\b|\b(?:monthly|weekly|yearly|total|overall|summed) (?:[\w-]+ ){0,2}(?:costs?|bill)\b/i,
-    unless: new RegExp(`${PLAYERS.source}|\\b(?:each|every|per|one) (?:campaign|journey)`, "i"),
+    unless: new RegExp(
+      `${PLAYERS.source}|\\b(?:each|every|per|one|the|which) (?:[\\w-]+ ){0,2}(?:campaign|journey)\\b`,
+      "i",
+    ),
     answer:
       "One sum of costs over campaigns or a month is not offered. preflight_campaign estimates a campaign's cost, campaign_stats has its cost so far, and the vendor's bill has the sum.",
   },
