@@ -231,6 +231,22 @@ create function is_user(person uuid) returns boolean language sql stable securit
 revoke execute on function is_user(uuid) from public;
 grant execute on function is_user(uuid) to app_property;
 
+-- Whether a credential may still act in the property: a key that nobody has revoked, or a user with a role that acts.
+create function still_acts(kind text, credential uuid) returns boolean language sql stable security definer
+  set search_path = public, pg_temp
+  as $$
+    select case kind
+      when 'api_key' then exists (
+        select from api_keys k where k.id = credential and k.property_id = current_property() and k.is_active)
+      when 'user' then exists (
+        select from users u where u.id = credential and u.is_active and (u.is_platform_admin or exists (
+          select from memberships m
+          where m.user_id = u.id and m.property_id = current_property() and m.role in ('admin', 'manager'))))
+      else true end
+  $$;
+revoke execute on function still_acts(text, uuid) from public;
+grant execute on function still_acts(text, uuid) to app_property;
+
 -- The users that are notified when something happens to the property.
 create function property_managers() returns setof uuid language sql stable security definer
   set search_path = public, pg_temp

@@ -1,6 +1,5 @@
 import { LRUCache } from "lru-cache";
 import type { Database, Sql, Work } from "#db/database.ts";
-import { type Fragment, sql as fragment } from "#db/sql.ts";
 import type { Log } from "#runtime/log.ts";
 import type { Scope } from "#runtime/operation/context.ts";
 import type { Property } from "#runtime/operation/property.ts";
@@ -87,11 +86,7 @@ export async function openDirectory(db: Database, log: Log) {
   const using = setInterval(quietly(log, flushUsed), USED_EVERY);
 
   return {
-    key: (hash: Buffer) =>
-      memory.recall(keyName(hash), () => db.asSystem((sql) => loadKey(sql, fragment`key_hash = ${hash}`))),
-    /** The same key by its id, whether or not it is still valid. */
-    keyById: (id: string) =>
-      memory.recall(`i${id}`, () => db.asSystem((sql) => loadKey(sql, fragment`id = ${id}`))),
+    key: (hash: Buffer) => memory.recall(keyName(hash), () => db.asSystem((sql) => loadKey(sql, hash))),
     /** Whether such a key existed, or is being looked up: another call with it costs no look-up of its own. */
     hasSeenKey: (hash: Buffer): boolean => memory.hasSeen(keyName(hash)),
     property: (id: string) => memory.recall(`p${id}`, () => db.asSystem((sql) => loadProperty(sql, id))),
@@ -214,11 +209,11 @@ export async function directoryChanged(sql: Sql): Promise<void> {
 
 const keyName = (hash: Buffer) => `k${hash.toString("latin1")}`;
 
-async function loadKey(sql: Sql, isWanted: Fragment): Promise<KeyRecord | null> {
+async function loadKey(sql: Sql, hash: Buffer): Promise<KeyRecord | null> {
   const [row] = await sql<KeyRecord[]>`
     select id, property_id, scopes, rate_limit, pii_masked, agent_confirmation, created_by, is_active,
       (extract(epoch from expires_at) * 1000)::double precision as expires_at
-    from api_keys where ${isWanted}`;
+    from api_keys where key_hash = ${hash}`;
   return row ?? null;
 }
 

@@ -38,8 +38,9 @@ const PLAIN = new Set([
   "subject",
   "seed",
 ]);
-/** Shorter ones stand in usual words. */
+/** Shorter ones stand among usual words, and a `SHORT` one inside them: it is taken out as a word alone. */
 const SHORTEST = 4;
+const SHORT = 8;
 const BASE64 = /[\w+/-]{6,}={0,2}/g;
 
 /**
@@ -48,17 +49,21 @@ const BASE64 = /[\w+/-]{6,}={0,2}/g;
  */
 export function withoutEchoes(settings: unknown): (text: string) => string {
   const secrets = secretsIn(settings).filter(({ length }) => length >= SHORTEST);
+  if (secrets.length === 0) return (text) => text;
   const spellings = secrets
     .flatMap((secret) => [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)])
-    .toSorted((one, other) => other.length - one.length);
+    .toSorted((one, other) => other.length - one.length)
+    .map((one) => {
+      const literal = one.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+      return one.length < SHORT ? `(?<!\\w)${literal}(?!\\w)` : literal;
+    });
+  const written = new RegExp(spellings.join("|"), "g");
   const isSecret = (run: string) => {
     const decoded = Buffer.from(run, "base64").toString();
     return secrets.some((secret) => decoded.includes(secret));
   };
-  return (text) => {
-    const shown = spellings.reduce((rest, spelling) => rest.replaceAll(spelling, SEALED), text);
-    return secrets.length > 0 ? shown.replace(BASE64, (run) => (isSecret(run) ? SEALED : run)) : shown;
-  };
+  return (text) =>
+    text.replaceAll(written, SEALED).replaceAll(BASE64, (run) => (isSecret(run) ? SEALED : run));
 }
 
 function secretsIn(settings: unknown): string[] {

@@ -58,7 +58,7 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
     return {};
   }
   const next = afterChange(columns, change);
-  checkPlace(next);
+  checkPlace(next, change.input);
   if (next.window_count * HOURS[next.window_unit] > MOST_HOURS) {
     throw invalid("window_count", "makes the window longer than 30 days");
   }

@@ -72,7 +72,7 @@ async function beforeWrite(context: Context, change: Change<typeof columns>): Pr
     return {};
   }
   const next = afterChange(columns, change);
-  checkPlace(next);
+  checkPlace(next, change.input);
   if (next.open_local >= next.close_local) {
     throw invalid("close_local", "must be later than open_local; write hours over midnight as two rules");
   }

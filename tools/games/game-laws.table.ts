@@ -39,7 +39,7 @@ export default table({
 async function beforeWrite({ ask }: Context, change: Change<typeof columns>): Promise<Values> {
   if (change.verb === "delete") return {};
   const next = afterChange(columns, change);
-  checkPlace(next);
+  checkPlace(next, change.input);
   if (next.kind !== "free_entry" && next.amount === null)
     throw invalid("amount", "must be given for this kind");
   const { current, input } = change;

@@ -24,10 +24,18 @@ export const placeColumns = {
   ),
 };
 
-/** A state needs its country, and both must exist: a rule for another place would hold for nobody. */
-export function checkPlace({ country, state }: NextOf<typeof placeColumns>): void {
+type Place = NextOf<typeof placeColumns>;
+
+/**
+ * A state needs its country, and both must exist: a rule for another place would hold for nobody. A rule that has such a
+ * place already can still be changed in its other columns, as to switch it off.
+ */
+export function checkPlace(
+  { country, state }: Place,
+  input: { [K in keyof Place]?: Place[K] | undefined },
+): void {
   if (state && !country) throw invalid("country", "must be given with a state");
-  if (!country) return;
+  if (!country || (input.country === undefined && input.state === undefined)) return;
   if (!isCountry(country)) throw invalid("country", "must be an ISO 3166 code, such as US");
   if (state && stateOf(state, country) !== state) {
     throw invalid("state", `${country} has no state ${state}: write its code, such as FL`);

@@ -31,6 +31,21 @@ test.each(Object.entries(COMMANDS))(
   },
 );
 
+test("a short password is taken out as a word, and not out of longer words", async () => {
+  const { port } = await smtpServer({
+    authMethods: ["PLAIN"],
+    onAuth: (_auth, _session, done) =>
+      done(Object.assign(new Error('The latest test of "test": dGVzdA==, testing'), { responseCode: 454 })),
+  });
+  for (const [pass, code, words] of [
+    ["test", "smtp_454", 'The latest ••• of "•••": •••, testing'],
+    ["smtp", "smtp_454", 'The latest test of "test": dGVzdA==, testing'],
+  ] as const) {
+    const [outcome] = await open(port, { user: "casino", pass }).send([email()], { signal: never });
+    expect(outcome).toMatchObject({ code, message: expect.stringContaining(words) });
+  }
+});
+
 test("a vendor that repeats our key has its words kept without it", async () => {
   const api_key = "SG.canary+key/==";
   server.use(

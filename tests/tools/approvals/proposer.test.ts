@@ -88,3 +88,23 @@ test.each(["set_member_role", "remove_member"])(
     await isDead(proposal, "the person who proposed it, who may no longer act in this property");
   },
 );
+
+test("a look at a proposal takes one connection, so that several at once do not wait for each other", async () => {
+  const few = await startService({ role: "web", databasePool: 2 }, { database: service.database });
+  const { api_key } = await service.call("create_api_key", { property_id: propertyId, name: "agent" });
+  const { proposalId } = await proposedBy({ "X-Api-Key": api_key });
+  const release = Promise.withResolvers<void>();
+  const held = few.internals.db.asSystem(() => release.promise);
+  try {
+    const previewed = few.post(
+      "/api/functions/preview-proposal",
+      { proposalId, propertyId },
+      bearer(manager),
+    );
+    expect((await previewed).body).toMatchObject({ stale: [] });
+  } finally {
+    release.resolve();
+    await held;
+    await few.stop();
+  }
+});

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { raw } from "#db/sql.ts";
 import { newScenario, type Scenario } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
 
@@ -42,6 +43,24 @@ test.each(Object.keys(MAKE) as (keyof typeof MAKE)[])(
     await expect(scenario.call(UPDATE[name], change)).rejects.toThrow("state: US has no state FA");
     await make({ country: "CA", state: "ON" });
     await make({ country: "DE", state: "BY" });
+  },
+);
+
+// Made before places were checked.
+test.each([
+  ["create_quiet_hours_rule", "quiet_hours_rules", { open_local: "09:00" }],
+  ["create_frequency_rule", "frequency_rules", { is_active: false }],
+  ["create_game_law", "game_laws", { is_active: false }],
+] as const)(
+  "what %s has made for a place that does not exist can be changed in another column",
+  async (name, table, change) => {
+    const { id } = await scenario.call(name, { ...MAKE[name], country: "US", state: "NV" });
+    await service.database.db.asProperty(
+      scenario.id,
+      (sql) => sql`update ${raw(table)} set state = 'FA' where property_id = ${scenario.id} and id = ${id}`,
+    );
+    expect(await scenario.call(UPDATE[name], { id, ...change })).toMatchObject({ state: "FA" });
+    await expect(scenario.call(UPDATE[name], { id, country: "US" })).rejects.toThrow("US has no state FA");
   },
 );
 

@@ -32,8 +32,8 @@ beforeAll(async () => {
   service = await startService({ role: "web" });
 });
 afterAll(async () => {
-  await service?.stop();
   server.close();
+  await service?.stop();
 });
 beforeEach(async () => {
   scenario = await newProperty();

@@ -44,7 +44,7 @@ test("a command that cannot connect to all that it needs says so and ends", asyn
   halfway.close();
 });
 
-/** A command that gets a part of its file, and of it only what writes the file. */
+/** A whole command that gets a part of its file, and for the other signals the part of commands that writes it. */
 const WRITING = {
   SIGINT: (part: string, url: string) => [
     "transports/cli.ts",
@@ -63,7 +63,7 @@ function writing(part: string): string[] {
 }
 
 test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
-  "%s during a command with --out leaves no part of its file",
+  "%s while a file of --out is written leaves no part of it",
   async (signal) => {
     const sockets = new Set<Socket>();
     const silent = createServer((socket) => {

@@ -6,7 +6,6 @@ import type { Actor, Scope } from "#runtime/operation/context.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { askedFor } from "#transports/mcp/listing/asked-words.ts";
 import { FIRST_TOOLS } from "#transports/mcp/listing/first-tools.ts";
-import { notOffered } from "#transports/mcp/listing/not-offered.ts";
 import { surfaces } from "#transports/mcp/listing/visible-tools.ts";
 import { BY_CALL_TOOL, guide } from "#transports/mcp/resources/guide.ts";
 import { REQUESTS } from "./requests.ts";
@@ -208,37 +207,6 @@ test("every tool that the guide names is listed, and every listed one is a tool"
   expect(tools.length).toBeGreaterThan(10);
   expect(names).toEqual(expect.arrayContaining(tools));
   expect([...FIRST_TOOLS].filter((name) => !CATALOG.operations.has(name))).toEqual([]);
-});
-
-test.each([
-  ["send a WhatsApp to all gold players", /Messengers are not offered/],
-  ["start a Facebook ad", /Advertising/],
-  ["print postcards", /Printed mail/],
-  ["refund the guest", /Money/],
-  ["book a table for two", /Bookings/],
-  ["recall an email that was wrong", /cannot be called back/],
-  ["unsend the last newsletter", /cannot be called back/],
-  ["undo the erasure of a player", /cannot be undone/],
-  ["undo the last send", /cannot be called back/],
-  ["move a player's consents to another property", /Properties share nothing/],
-  ["copy our best players over to the other casino", /Properties share nothing/],
-  ["choose the winner of an A/B test by hand", /chosen by its metric/],
-  ["double opt-in for Germany", /are not offered/],
-  ["set a budget for the campaign", /cap of spend is not offered/],
-  ["cost of this month's texts", /sum of costs .* not offered/],
-  ["roll back the import of yesterday", /cannot be undone as a whole/],
-  ["transfer the call to a human", /not passed on/],
-  ["stop the journey at a spending limit of $500", /cap of spend is not offered/],
-  ["set a budget for the wheel", /cap of spend is not offered/],
-  ["limit how much money this journey may cost", /cap of spend is not offered/],
-  ["what did all our texts cost last month", /sum of costs .* not offered/],
-  ["total cost of the texts in October", /sum of costs .* not offered/],
-])("what is not offered is said: %s", (request, answer) => {
-  expect(notOffered(request)).toMatch(answer);
-});
-
-test("every request of the list is offered", () => {
-  expect(REQUESTS.filter(([request]) => notOffered(request) !== null)).toEqual([]);
 });
 
 test("every tool has the words by which people ask for it", () => {
