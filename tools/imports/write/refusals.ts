@@ -6,16 +6,16 @@ import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/addre
 
 /**
  * Suppresses the addresses of rows that refuse a channel and have no player: another row or file may have a player with
- * the address. An erased person's address is already barred, and is not stored again. Answers the number of refusals
+ * the address. An erased person's address is already barred, and is not stored again. Answers the row of each refusal
  * without an address to bar.
  */
-export async function suppressRefused(context: Context, rows: readonly Staged[]): Promise<number> {
+export async function suppressRefused(context: Context, rows: readonly Staged[]): Promise<number[]> {
   const { sql, property } = context;
-  let unbarred = 0;
-  const bars = rows.flatMap(({ choices, values }) =>
+  const unbarred: number[] = [];
+  const bars = rows.flatMap(({ row, choices, values }) =>
     choices.flatMap(({ channel, given }) => {
       const address = given ? null : addressFor(context, channel, values);
-      if (!given && address === null) unbarred++;
+      if (!given && address === null) unbarred.push(row);
       if (address === null) return [];
       return [{ channel, address, hash: addressHash(property.pepper, address).toString("hex") }];
     }),
