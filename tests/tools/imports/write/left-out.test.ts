@@ -130,3 +130,10 @@ test("the no of a player counts also where their row has an erased person's addr
   expect(job.summary.refusals_not_recorded).toMatchObject({ no_address: 0 });
   expect(await imports.players()).toMatchObject([{ email: "v2@example.com", consents: { email: false } }]);
 });
+
+test("a new player behind a row that gives the same address to another player is counted", async () => {
+  await imports.run({ csv: "player_id,email\nG1,g1@example.com\n" });
+  const rows = ["G1,g2@example.com", "G2,g2@example.com"];
+  const { job } = await imports.run({ csv: `player_id,email\n${rows.join("\n")}\n` });
+  expect(job).toMatchObject({ updated_count: 1, created_count: 1, summary: { taken_addresses: 1 } });
+});
