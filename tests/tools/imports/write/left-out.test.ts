@@ -137,3 +137,28 @@ test("a new player behind a row that gives the same address to another player is
   const { job } = await imports.run({ csv: `player_id,email\n${rows.join("\n")}\n` });
   expect(job).toMatchObject({ updated_count: 1, created_count: 1, summary: { taken_addresses: 1 } });
 });
+
+test("a dated no that the person's later yes has lifted bars nothing again when its file is repeated", async () => {
+  const { tenant, call, post } = imports.service;
+  const email = "w1@example.com";
+  const no = (at: string) =>
+    imports.run({
+      csv: `player_id,email,email_opt_in,at\nW9,${email},no,${at}\n`,
+      ...{ mapping, mode: "update_only", consent: { ...consent, occurred_at_column: "at" } },
+    });
+  await no("2026-02-01");
+  expect(await reasonsOf(email)).toContain("suppressed");
+  const { id } = (await post("/api/players", { email })).body;
+  const yes = { propertyId: tenant.id, playerId: id, channel: "email", consentGiven: true, ...consent };
+  const say = () => call("consent_record", { ...yes, occurredAt: new Date().toISOString() });
+  await say();
+  expect(await reasonsOf(email)).toEqual([]);
+  await no("2026-02-01");
+  expect(await reasonsOf(email)).toEqual([]);
+  await no(new Date().toISOString());
+  expect(await reasonsOf(email)).toContain("suppressed");
+  await say();
+  expect(await reasonsOf(email)).toEqual([]);
+  await no("");
+  expect(await reasonsOf(email)).toContain("suppressed");
+});
