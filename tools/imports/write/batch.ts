@@ -76,7 +76,7 @@ export async function writeBatch(
     counts.skipped = skipped.length;
     tally.row_skipped += skipped.flatMap(grantsOf).length;
     refusals.push(...refusalsOf(staged.verdicts, rows));
-    flawed.push(...rows.filter((one) => refuses(one) && isLeftOut(verdicts.get(one.row))));
+    flawed.push(...rows.filter((one) => refuses(one) && (verdicts.get(one.row) ?? null) !== null));
   }
   const { standing, noAddress, unbarred } = await writeConsents(context, job, rows, flawed);
   tally.no_address += noAddress;
@@ -94,11 +94,6 @@ async function checkFields(context: Context, { rows, customs }: RowBatch): Promi
   const now = await sharedCustomFields(context);
   if (isDeepStrictEqual([...now.values()], [...customs.values()])) return;
   throw new Error("the custom fields have changed since the file was read");
-}
-
-/** Whether the row is not written. Nothing is stored of an erased person, whose address is barred already. */
-function isLeftOut(verdict: RowVerdict["verdict"] | undefined): boolean {
-  return verdict !== undefined && verdict !== null && verdict !== "erased";
 }
 
 /** The players of this batch who have excluded themselves. */

@@ -30,6 +30,9 @@ interface RowOfPlayer {
   id: string;
 }
 
+/** A row that has a verdict, with its player. */
+type Judged = Pick<RowOfPlayer, "row"> & { id: string | null; is_erased: boolean };
+
 interface Statement {
   person: Person;
   choice: Choice;
@@ -53,8 +56,8 @@ export interface Standing {
 /**
  * Appends the rows' consents to the ledger and refreshes the players' consents from it. Only written rows grant. A
  * refusal is lifted by a later grant that has a date and the wording, of a program's import alone. Answers the grants
- * that were left out. A refusal also counts in the `flawed` rows, which are not written. If such a row has no known
- * player, its refusal bars the row's address.
+ * that were left out. A refusal also counts in the `flawed` rows, which are not written. If such a row's first key
+ * means no player, its refusal bars the row's address.
  */
 export async function writeConsents(
   context: Context,
@@ -68,12 +71,13 @@ export async function writeConsents(
   );
   if (choices.size === 0) return { standing: [], noAddress: 0, unbarred: 0 };
   const written = rows.length > 0 ? await writtenPeople(context, [...choices.keys()]) : [];
-  const others = await otherPeople(context, flawed);
+  const judged = rows.length > 0 && flawed.length > 0 ? await judgedRows(context, flawed) : [];
+  const { others, met } = await otherPeople(context, flawed, judged);
   const known = new Set(others.map(({ row }) => row));
-  const unbarred = await suppressRefused(
-    context,
-    flawed.filter((one) => refuses(one) && !known.has(one.row)),
-  );
+  // Nothing is stored of an erased person, whose address is barred already.
+  const spared = new Set([...met, ...judged.flatMap(({ row, is_erased }) => (is_erased ? [row] : []))]);
+  const strangers = flawed.filter((one) => refuses(one) && !spared.has(one.row));
+  const lost = await suppressRefused(context, strangers);
   const said = written.flatMap((person) => statementsOf(person, choices));
   const reached = said.filter((one) => !one.choice.given || isReached(one, choices.get(one.person.row)!));
   const statements = [
@@ -89,7 +93,7 @@ export async function writeConsents(
   const left = {
     standing: [...standing].map(({ person, choice }) => ({ row: person.row, channel: choice.channel })),
     noAddress: said.length - reached.length,
-    unbarred,
+    unbarred: lost.filter((row) => !known.has(row)).length,
   };
   if (entries.length === 0) return left;
   const [clock] = await sql<{ now: string }[]>`select clock_timestamp() as now`;
@@ -126,22 +130,41 @@ async function writtenPeople(context: Context, rows: number[]): Promise<Person[]
   return peopleOf(context, written, sql``);
 }
 
-/** Locks and returns the players of rows that refuse a channel and are not written. */
-async function otherPeople(context: Context, flawed: readonly Staged[]): Promise<Person[]> {
-  if (flawed.length === 0) return [];
+/** The rows among them with a verdict, with the players whom they meant before others were written. */
+async function judgedRows({ sql }: Context, flawed: readonly Staged[]): Promise<readonly Judged[]> {
+  return sql<Judged[]>`
+    select row, target as id, verdict = 'erased' as is_erased from import_rows
+    where row = any(${flawed.map(({ row }) => row)}::int[])`;
+}
+
+/**
+ * Locks and returns the players of rows that refuse a channel and are not written. `met` are the rows whose first key
+ * means one: an earlier row of the batch may have given the player another address.
+ */
+async function otherPeople(
+  context: Context,
+  flawed: readonly Staged[],
+  judged: readonly Judged[],
+): Promise<{ others: Person[]; met: ReadonlySet<number> }> {
+  if (flawed.length === 0) return { others: [], met: new Set() };
   // A player_id belongs to one person, in every match mode.
   const wanted: object[] = flawed.flatMap(({ row, matchOn, values: { player_id, email, phone } }) =>
     [...new Set([matchOn, ...(player_id ? (["player_id"] as const) : [])])].map((match_on) => ({
-      ...{ row, match_on, player_id, email, phone },
+      ...{ row, match_on, is_first: match_on === matchOn, player_id, email, phone },
     })),
   );
-  const matching = context.sql<RowOfPlayer[]>`
-    select r.row, p.id
+  const matching = context.sql<(RowOfPlayer & { is_first: boolean })[]>`
+    select r.row, p.id, r.is_first
     from jsonb_to_recordset(${wanted}::jsonb)
-      as r(row int, match_on text, player_id text, email text, phone text)
+      as r(row int, match_on text, is_first boolean, player_id text, email text, phone text)
     cross join lateral (${matches(context, MATCH_KEYS, true)}) p`;
   const found = await lookingUp(context, matching);
-  return peopleOf(context, found, sql`and p.status <> 'erased' order by p.id for update`);
+  const before = judged.flatMap(({ row, id }) => (id === null ? [] : [{ row, id }]));
+  const named = [...new Map([...found, ...before].map((one) => [`${one.row} ${one.id}`, one])).values()];
+  const others = await peopleOf(context, named, sql`and p.status <> 'erased' order by p.id for update`);
+  const living = new Set(others.map(({ player_id }) => player_id));
+  const met = found.flatMap(({ row, id, is_first }) => (is_first && living.has(id) ? [row] : []));
+  return { others, met: new Set(met) };
 }
 
 /**

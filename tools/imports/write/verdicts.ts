@@ -92,16 +92,16 @@ export async function countTaken(context: Context): Promise<number> {
   const { sql, property } = context;
   const holder = (key: MatchKey) => sql`
     select true as found from players p
-    where p.property_id = ${property.id} and p.deleted_at is null and ${hasKey("p", key)} limit 1`;
+    where r.target is null and p.property_id = ${property.id} and p.deleted_at is null and ${hasKey("p", key)} limit 1`;
   const later = (key: MatchKey) =>
     sql`r.${raw(key)} is not null and row_number() over (partition by r.${raw(key)} order by r.row) > 1`;
   const counting = sql<[{ taken: number }]>`
-    select count(*) filter (where m.taken)::int as taken
+    select count(*) filter (where m.target is null and m.taken)::int as taken
     from (
-      select e.found or f.found or ${later("email")} or ${later("phone")} as taken
+      select r.target, e.found or f.found or ${later("email")} or ${later("phone")} as taken
       from import_rows r
         left join lateral (${holder("email")}) e on true left join lateral (${holder("phone")}) f on true
-      where r.target is null and r.verdict is null) m`;
+      where r.verdict is null) m`;
   const [counted] = await lookingUp(context, counting);
   return counted.taken;
 }

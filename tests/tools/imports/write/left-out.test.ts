@@ -96,3 +96,69 @@ test("new players with an address that another has already are counted", async (
   const { job: again } = await imports.run({ csv });
   expect(again.summary).toMatchObject({ taken_addresses: 0, warnings: [] });
 });
+
+test("the no of a row behind one that has given its player another address counts for the player", async () => {
+  const csv = "player_id,email,email_opt_in\nC1,old@example.com,yes\n";
+  await imports.run({ csv, mapping, consent });
+  const rows = ["C1,new@example.com,", ",old@example.com,no"];
+  const { job } = await imports.run({ csv: `player_id,email,email_opt_in\n${rows.join("\n")}\n`, mapping });
+  expect(job).toMatchObject({ updated_count: 1, failed: 1 });
+  expect(await imports.players()).toMatchObject([{ email: "new@example.com", consents: { email: false } }]);
+  expect(await reasonsOf("old@example.com")).toContain("suppressed");
+});
+
+test("the no of a row whose player_id another player has bars its address too", async () => {
+  await imports.run({ csv: "player_id,email\nN1,n1@example.com\n" });
+  const { push_opt_in: _, ...by } = mapping;
+  const csv = "player_id,email,email_opt_in,sms_opt_in\nN1,n2@example.com,no,no\n";
+  const { job, errors } = await imports.run({ csv, mapping: by, match_on: ["email"] });
+  expect(errors).toMatchObject([{ code: "conflict" }]);
+  expect(job.summary.refusals_not_recorded).toMatchObject({ no_address: 0 });
+  expect((await imports.players()).map(({ consents }) => consents)).toEqual([{ email: false, sms: false }]);
+  expect(await reasonsOf("n2@example.com")).toContain("suppressed");
+});
+
+test("the no of a player counts also where their row has an erased person's address", async () => {
+  const { call, tenant } = imports.service;
+  await imports.run({ csv: "player_id,email\nV1,v1@example.com\nV2,v2@example.com\n" });
+  const [gone] = await imports.players();
+  await call("data_deletion", { propertyId: tenant.id, playerId: gone!.id });
+  const rows = ["V2,v1@example.com,no,,", "V3,v1@example.com,,no,"];
+  const csv = `player_id,email,email_opt_in,sms_opt_in,push_opt_in\n${rows.join("\n")}\n`;
+  const { job, errors } = await imports.run({ csv, mapping });
+  expect(errors.map(({ code }) => code)).toEqual(["erased", "erased"]);
+  expect(job.summary.refusals_not_recorded).toMatchObject({ no_address: 0 });
+  expect(await imports.players()).toMatchObject([{ email: "v2@example.com", consents: { email: false } }]);
+});
+
+test("a new player behind a row that gives the same address to another player is counted", async () => {
+  await imports.run({ csv: "player_id,email\nG1,g1@example.com\n" });
+  const rows = ["G1,g2@example.com", "G2,g2@example.com"];
+  const { job } = await imports.run({ csv: `player_id,email\n${rows.join("\n")}\n` });
+  expect(job).toMatchObject({ updated_count: 1, created_count: 1, summary: { taken_addresses: 1 } });
+});
+
+test("a dated no that the person's later yes has lifted bars nothing again when its file is repeated", async () => {
+  const { tenant, call, post } = imports.service;
+  const email = "w1@example.com";
+  const no = (at: string) =>
+    imports.run({
+      csv: `player_id,email,email_opt_in,at\nW9,${email},no,${at}\n`,
+      ...{ mapping, mode: "update_only", consent: { ...consent, occurred_at_column: "at" } },
+    });
+  await no("2026-02-01");
+  expect(await reasonsOf(email)).toContain("suppressed");
+  const { id } = (await post("/api/players", { email })).body;
+  const yes = { propertyId: tenant.id, playerId: id, channel: "email", consentGiven: true, ...consent };
+  const say = () => call("consent_record", { ...yes, occurredAt: new Date().toISOString() });
+  await say();
+  expect(await reasonsOf(email)).toEqual([]);
+  await no("2026-02-01");
+  expect(await reasonsOf(email)).toEqual([]);
+  await no(new Date().toISOString());
+  expect(await reasonsOf(email)).toContain("suppressed");
+  await say();
+  expect(await reasonsOf(email)).toEqual([]);
+  await no("");
+  expect(await reasonsOf(email)).toContain("suppressed");
+});
