@@ -396,7 +396,10 @@ test.each(KINDS)("a person who is barred in mid-call hears no more of %s's agent
   await restUntil("-1 hour");
   await look();
   expect(ends.length).toBeGreaterThan(refused);
-  expect(await restUntil("-1 hour", at)).toEqual({ stop_refusals: 2, rests: true });
+  // The service looks by itself too: on a slow machine it may have asked once more.
+  const again = await restUntil("-1 hour", at);
+  expect(again).toMatchObject({ rests: true });
+  expect(again!.stop_refusals).toBeGreaterThanOrEqual(2);
   endAnswer = (which) => HttpResponse.json(VENDORS[which].ended);
   await look();
   expect((await row()).stopped_at).not.toBeNull();
