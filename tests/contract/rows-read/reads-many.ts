@@ -47,6 +47,7 @@ export const READS_MANY: Readonly<Record<string, Readonly<Record<string, readonl
   "It counts the people of one campaign, journey or game, and everybody may be in it": {
     archive_journey: ["campaign_sends", "journey_enrollments"],
     draw_journey: ["journey_enrollments"],
+    forecast_sending: ["journey_enrollments"],
     game_report: ["game_plays"],
     journey_report: ["journey_enrollments"],
     refresh_campaign_stats: ["campaign_clicks", "campaign_sends", "inbox_messages", "players"],
