@@ -19,7 +19,7 @@ export default table({
         .record(z.string(), z.unknown())
         .nullable()
         .describe(
-          "How the file was read, and the ignored parts of it, for the rows so far. consents_not_recorded counts the ignored consents by reason: no_evidence (the import has no consent block), no_address (the player has no address for the channel, or another one than the row), no_date (occurred_at_column gives none) or row_skipped (mode or on_conflict leaves the player alone). refusals_not_recorded counts the refusals that bar nobody: no_identifier (the row names no player), no_address (it means no player, and has no address of the channel) or too_many_cells. taken_addresses counts the new players with an email or phone that another player has already. warnings explains them in words",
+          "How the file was read, and the ignored parts of it, for the rows so far. consents_not_recorded counts the ignored consents by reason: no_evidence (the import has no consent block), no_address (the player has no address for the channel, or another one than the row), no_date (occurred_at_column gives none) or row_skipped (mode or on_conflict leaves the player alone). refusals_not_recorded counts the refusals that bar nobody: no_identifier (the row names no player), no_address (it means no player, and has no address of the channel) or too_many_cells. taken_addresses counts the new players with an email or phone that another player has already; a dry run does not see that of two new ones that stand far apart in a large file. warnings explains them in words",
         ),
       { omitFromEvents: true },
     ),
