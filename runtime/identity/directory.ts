@@ -79,11 +79,15 @@ export async function openDirectory(db: Database, log: Log) {
       on conflict (api_key_id) do update set last_used_at = excluded.last_used_at`,
     );
   };
+  const quietly = (work: () => Promise<void>) => () =>
+    void work().catch((error: unknown) =>
+      log.debug({ err: error }, "the cache of keys and users is not up to date; retrying"),
+    );
 
   await check();
   await db.listen(CHANNEL, forget, forget);
-  const checking = setInterval(quietly(log, check), CHECK_EVERY);
-  const using = setInterval(quietly(log, flushUsed), USED_EVERY);
+  const checking = setInterval(quietly(check), CHECK_EVERY);
+  const using = setInterval(quietly(flushUsed), USED_EVERY);
 
   return {
     key: (hash: Buffer) => memory.recall(keyName(hash), () => db.asSystem((sql) => loadKey(sql, hash))),
@@ -113,13 +117,6 @@ export async function openDirectory(db: Database, log: Log) {
       );
     },
   };
-}
-
-function quietly(log: Log, work: () => Promise<void>): () => void {
-  return () =>
-    void work().catch((error: unknown) =>
-      log.debug({ err: error }, "the cache of keys and users is not up to date; retrying"),
-    );
 }
 
 /**
