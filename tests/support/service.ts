@@ -39,7 +39,9 @@ export interface TestService {
   running: Running;
   /** The property that most tests work in. */
   tenant: Tenant;
-  /** Another property on the same installation. */
+  /** Another property on the same installation, without keys: each costs as much as the property. */
+  newProperty(settings?: object): Promise<Pick<Tenant, "id" | "slug">>;
+  /** The same, with keys. */
   newTenant(settings?: object): Promise<Tenant>;
   /** Runs an operation in a property, as the system unless `as` says otherwise; throws its fault. */
   // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
@@ -122,7 +124,7 @@ export async function startService(
     if (difference) throw new Error(`not as its output schema says: ${difference}`);
     return result;
   };
-  const newTenant = async (settings: object = {}): Promise<Tenant> => {
+  const newProperty: TestService["newProperty"] = async (settings = {}) => {
     const slug = `p-${randomUUID().slice(0, 13)}`;
     const { id } = await call("create_property", {
       name: `Casino ${slug}`,
@@ -133,6 +135,10 @@ export async function startService(
     });
     // Tests run at night too.
     await database.db.asProperty(id, (sql) => sql`delete from quiet_hours_rules where property_id = ${id}`);
+    return { id, slug };
+  };
+  const newTenant = async (settings: object = {}): Promise<Tenant> => {
+    const { id, slug } = await newProperty(settings);
     const make = async (scopes: string[]) =>
       (await call("create_api_key", { property_id: id, name: "test", scopes, rate_limit: 1_000_000 }))
         .api_key as string;
@@ -175,6 +181,7 @@ export async function startService(
     database,
     running,
     tenant,
+    newProperty,
     newTenant,
     call,
     signIn: async ({ role = "admin", platformAdmin = false } = {}) => {

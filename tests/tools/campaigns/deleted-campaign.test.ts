@@ -28,7 +28,7 @@ test("deleting a paused campaign leaves its jobs nothing to do, and no error in 
 });
 
 test("a deleted campaign keeps its figures", async () => {
-  const { work, crowd, campaign, send, stats, call } = scenarioIn(service, (await service.newTenant()).id);
+  const { work, crowd, campaign, send, stats, call } = scenarioIn(service, (await service.newProperty()).id);
   await crowd(2);
   const id = await campaign();
   await send(id);

@@ -71,7 +71,7 @@ test.each<[string, string, (player: { id: string; email: string; propertyId: str
   ],
   ["its player is erased", "data_deletion", ({ id, propertyId }) => ({ propertyId, playerId: id })],
 ])("a message that is given back while %s goes to nobody after the answer", async (_, operation, about) => {
-  const { id: propertyId } = await service.newTenant();
+  const { id: propertyId } = await service.newProperty();
   const scenario = scenarioIn(service, propertyId);
   const email = "ana@example.com";
   const id = await scenario.player({ email });
@@ -96,7 +96,7 @@ async function haltedErasure(scenario: Scenario, playerId: string, table: string
 }
 
 test("an erasure waits for a message to another player with the address that is claimed while it runs", async () => {
-  const { id: propertyId } = await service.newTenant();
+  const { id: propertyId } = await service.newProperty();
   const scenario = scenarioIn(service, propertyId);
   const email = "ana@example.com";
   const playerId = await scenario.player({ email });
@@ -115,7 +115,7 @@ test("an erasure waits for a message to another player with the address that is 
 });
 
 test("a campaign that is planned while its recipient is erased sends that recipient nothing", async () => {
-  const { id: propertyId } = await service.newTenant();
+  const { id: propertyId } = await service.newProperty();
   const scenario = scenarioIn(service, propertyId);
   const playerId = await scenario.player({ email: "ana@example.com" });
   const campaignId = await scenario.campaign();
@@ -131,7 +131,7 @@ test("a campaign that is planned while its recipient is erased sends that recipi
 });
 
 test("a refusal from before the player's consent leaves messages on their way", async () => {
-  const { id: propertyId } = await service.newTenant();
+  const { id: propertyId } = await service.newProperty();
   const scenario = scenarioIn(service, propertyId);
   const playerId = await scenario.player({ email: "ana@example.com" });
   const campaignId = await scenario.campaign();
@@ -143,7 +143,7 @@ test("a refusal from before the player's consent leaves messages on their way", 
 });
 
 test("a message that is given back in the middle of a cancellation is cancelled too", async () => {
-  const { id: propertyId } = await service.newTenant();
+  const { id: propertyId } = await service.newProperty();
   const scenario = scenarioIn(service, propertyId);
   const playerId = await scenario.player({ email: "ana@example.com" });
   const [held, returned] = [await scenario.campaign(), await scenario.campaign()];
@@ -165,7 +165,7 @@ test("a message that is given back in the middle of a cancellation is cancelled 
 });
 
 test("a message that waits for a later hour is cancelled, and one that a vendor may have is not counted so", async () => {
-  const { id: propertyId } = await service.newTenant();
+  const { id: propertyId } = await service.newProperty();
   const scenario = scenarioIn(service, propertyId);
   const playerId = await scenario.player({ email: "ana@example.com" });
   const [deferred, repeated] = [await scenario.campaign(), await scenario.campaign()];
@@ -188,7 +188,7 @@ test.each<[string, string, string, (player: { playerId: string; propertyId: stri
 ])(
   "%s stops its player's mail, and mail to who shares the address is %s",
   async (_, state, operation, about) => {
-    const { id: propertyId } = await service.newTenant();
+    const { id: propertyId } = await service.newProperty();
     const scenario = scenarioIn(service, propertyId);
     const email = "ana@example.com";
     const playerId = await scenario.player({ email, phone: PHONE });
@@ -208,7 +208,7 @@ test.each<[string, string, string, (player: { playerId: string; propertyId: stri
 );
 
 test("taking back email leaves a text to the same player on its way", async () => {
-  const { id: propertyId } = await service.newTenant();
+  const { id: propertyId } = await service.newProperty();
   const scenario = scenarioIn(service, propertyId);
   const id = await scenario.player({ email: "bo@example.com", phone: "+17025550143" });
   await scenario.call("consent_record", { propertyId, playerId: id, channel: "sms", consentGiven: true });

@@ -171,7 +171,7 @@ export async function openWebhooks(
     db,
     url: service.database.url,
     property,
-    newProperty: async () => (await service.newTenant()).id,
+    newProperty: async () => (await service.newProperty()).id,
     call,
     receiver,
     subscribe,

@@ -51,7 +51,7 @@ const PEOPLE = ["Gold", "Gold", "Gold", "Gold", "Gold", "Silver", "Silver"].map(
 
 /** A property with a campaign that people have approved, its agent and its programs, and the model of what was accepted. */
 export async function openCasino(service: TestService) {
-  const { id: propertyId } = await service.newTenant({ from_email: "casino@example.com" });
+  const { id: propertyId } = await service.newProperty({ from_email: "casino@example.com" });
   const scenario = scenarioIn(service, propertyId);
   const { api_key: key } = await service.call("create_api_key", {
     property_id: propertyId,

@@ -12,7 +12,7 @@ afterAll(() => service?.stop());
 const PEOPLE = 300;
 
 async function crowded(): Promise<Scenario> {
-  const { id } = await service.newTenant();
+  const { id } = await service.newProperty();
   const scenario = scenarioIn(service, id);
   await scenario.crowd(PEOPLE);
   // Everybody is there twice, with one address.

@@ -17,7 +17,7 @@ async function preflightOf(fields: object, propertyId: string) {
 
 /** Five players: two agreed, one refused, one was never asked, one has no address. */
 async function openProperty() {
-  const { id } = await service.newTenant();
+  const { id } = await service.newProperty();
   const player = (input: object) => service.call("create_player", input, id);
   const consent = (playerId: string, given: boolean) =>
     service.call("consent_record", {

@@ -39,7 +39,7 @@ interface Sent {
 
 /** A property, an API key, and what the model has to know of each call. */
 export async function openCasino(service: TestService) {
-  const { id } = await service.newTenant();
+  const { id } = await service.newProperty();
   const actor = {
     type: "api_key" as const,
     id: randomUUIDv7(),

@@ -9,7 +9,7 @@ let property: string;
 let scenario: Scenario;
 beforeAll(async () => {
   service = await startService();
-  property = (await service.newTenant()).id;
+  property = (await service.newProperty()).id;
   scenario = scenarioIn(service, property);
   for (const [first_name, tier] of [
     ["<Ana>", "Gold"],
@@ -126,7 +126,7 @@ describe("a template in MJML", () => {
     const styles = `<mj-style inline="inline">${"div div td{top:0}".repeat(3_000)}</mj-style>`;
     const columns = `<mj-section>${"<mj-column/>".repeat(8_000)}</mj-section>`;
     const slow = `<mjml><mj-head>${styles}</mj-head><mj-body>${columns}</mj-body></mjml>`;
-    const rival = (await service.newTenant()).id;
+    const rival = (await service.newProperty()).id;
     const outcome = expect(htmlOf("mjml", slow, property)).rejects.toThrow("takes too long");
     const other = await vi.waitFor(() => htmlOf("mjml", mail(section("Rival")), rival), { timeout: 20_000 });
     expect(other).toContain("Rival");
