@@ -5,11 +5,14 @@ import { type Fields, openApprovals } from "./scenario.ts";
 const { casino, agent, fire, approved } = openApprovals();
 
 describe("an agent that tries everything", () => {
-  test("gets nothing to anybody but what was approved", async () => {
+  test("gets nothing to anybody but what was approved, by any operation", async () => {
     const made = await approved();
     const before = await casino.scenario.get(made.id);
+    const tried = new Set<string>();
     for (const [, change] of CHANGES) {
       const [name, input] = change(made);
+      if (tried.has(name)) continue;
+      tried.add(name);
       // Once without a token, and once with one that was given for something else.
       const { data } = await agent(name, input);
       const elsewhere = await agent("update_campaign", {
@@ -128,6 +131,8 @@ describe("an agent that tries everything", () => {
   test("approves as many players as before by a merge that puts one record in the place of another", async () => {
     const { id } = await approved();
     const [ann] = await casino.scenario.call("list_players", { filters: { "first_name.eq": "ann" } });
+    const consent = { playerId: ann.id, channel: "email", consentGiven: true };
+    await casino.scenario.call("consent_record", { propertyId: casino.scenario.id, ...consent });
     const kept = await casino.scenario.call("create_player", { first_name: "ann", last_name: "Kept" });
     const merging = { playerId: kept.id, duplicateId: ann.id };
     const { data } = await agent("merge_players", merging);

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { type Fields, openApprovals } from "./scenario.ts";
 
-const { casino, agent, fire, sqlOf, approved } = openApprovals();
+const { casino, agent, fire, sqlOf, approved, another } = openApprovals();
 
 describe("a confirmation", () => {
   test("is kept with the campaign: the state, its number, and who gave it", async () => {
-    const { id } = await approved();
+    const { id } = await another();
     expect((await casino.scenario.get(id)).approved).toMatchObject({
       by: { type: "api_key", id: expect.any(String) },
       at: expect.any(String),
@@ -17,7 +17,7 @@ describe("a confirmation", () => {
   });
 
   test("names the campaign, its hour and zone, the rules that are off, the test, the holdout and the provider", async () => {
-    const { shown } = await approved({
+    const { shown } = await another({
       name: "Gold weekend",
       ignore_frequency_cap: true,
       holdout_percent: 10,
@@ -79,7 +79,7 @@ describe("a confirmation", () => {
   });
 
   test("of a test message shows the message", async () => {
-    const { id } = await approved();
+    const { id } = await another();
     const { body: players } = await casino.service.request("GET", "/api/players?first_name=eq.ann", {
       headers: { "X-Api-Key": casino.key },
     });
@@ -94,7 +94,7 @@ describe("a confirmation", () => {
       { id: "a", subject: "Hungry?" },
       { id: "b", subject: "Thirsty?" },
     ];
-    const { id } = await approved({ ab_test: { variants, metric: "open" } });
+    const { id } = await another({ ab_test: { variants, metric: "open" } });
     const playerId = await casino.scenario.player({ email: "tess@example.com" });
     for (const [variantId, subject] of [
       ["a", "Hungry?"],
@@ -110,7 +110,7 @@ describe("a scheduled campaign that an agent sends now", () => {
   test.each(["send_campaign", "preflight_campaign"])(
     "is shown to go now by %s, and has no other time then",
     async (name) => {
-      const { id } = await approved();
+      const { id } = await another();
       const { data } = await agent(name, { campaignId: id });
       expect(data.message).toContain('The campaign "Weekend" by email now.');
       const { confirm_token } = data;
@@ -122,7 +122,7 @@ describe("a scheduled campaign that an agent sends now", () => {
   );
 
   test("is shown to go now after it was held at its time", async () => {
-    const { id } = await approved();
+    const { id } = await another();
     await sqlOf("update campaigns set tags = '{x}'", id);
     await fire(id);
     const { data } = await agent("resume_campaign", { campaignId: id });

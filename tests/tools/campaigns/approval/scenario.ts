@@ -2,14 +2,14 @@ import { afterAll, beforeAll, expect } from "vitest";
 import { raw } from "#db/sql.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { onceOverMcp } from "../../../support/operation-calls.ts";
-import { newScenario, type Scenario } from "../../../support/scenario.ts";
+import { type Scenario, scenarioIn } from "../../../support/scenario.ts";
 import { startService, type TestService } from "../../../support/service.ts";
 
 export type Fields = Record<string, unknown>;
 
 /** A service for the tests of a file, and the calls of an agent there. `approved` makes a property of its own. */
 export function openApprovals() {
-  const casino = {} as { service: TestService; scenario: Scenario; key: string };
+  const casino = {} as { service: TestService; scenario: Scenario; key: string; campaigns: number };
   beforeAll(async () => {
     casino.service = await startService({ role: "web" });
   });
@@ -37,27 +37,40 @@ export function openApprovals() {
     await scenario.query((sql) => sql`${raw(statement)} where property_id = ${scenario.id} and id = ${id}`);
   }
 
+  /** A property with four Gold players, and one who is not. */
+  async function open(): Promise<void> {
+    const { id, key } = await casino.service.newTenant();
+    const scenario = scenarioIn(casino.service, id);
+    await scenario.crowd(5, "g");
+    await scenario.query(
+      (sql) => sql`
+        update players set tier = case player_id when 'g-5' then 'Silver' else 'Gold' end,
+          first_name = (array['ann', 'bea', 'cyd', 'dee', 'eve'])[right(player_id, 1)::int]
+        where property_id = ${id}`,
+    );
+    Object.assign(casino, { scenario, key, campaigns: 0 });
+  }
+
   /** A campaign to the Gold players that people have approved for a year from now, and what it is made of. */
   async function approved(fields: Fields = {}) {
-    const scenario = await newScenario(casino.service);
-    const { api_key: key } = await casino.service.call("create_api_key", {
-      property_id: scenario.id,
-      name: "agent",
-      rate_limit: 1_000_000,
-    });
-    Object.assign(casino, { scenario, key });
-    for (const name of ["ann", "bea", "cyd", "dee"]) {
-      await scenario.player({ email: `${name}@example.com`, first_name: name, tier: "Gold" });
-    }
-    await scenario.player({ email: "eve@example.com", tier: "Silver" });
+    await open();
+    return another(fields);
+  }
+
+  /** The same in the property of the campaign before it, which has gone or only is asked about. */
+  async function another(fields: Fields = {}) {
+    if (!casino.scenario) await open();
+    const { scenario } = casino;
+    casino.campaigns += 1;
+    const named = (name: string) => (casino.campaigns > 1 ? `${name} ${casino.campaigns}` : name);
     const template = await scenario.call("create_template", {
-      name: "Offer",
+      name: named("Offer"),
       subject: "Approved subject",
       html: "<p>Approved</p>",
     });
-    const vips = await scenario.call("create_segment", { name: "VIPs", type: "static" });
+    const vips = await scenario.call("create_segment", { name: named("VIPs"), type: "static" });
     const gold = await scenario.call("create_segment", {
-      name: "Gold",
+      name: named("Gold"),
       conditions: [{ field: "tier", operator: "eq", value: "Gold" }],
       exclude_segment_ids: [vips.id],
     });
@@ -81,7 +94,7 @@ export function openApprovals() {
     return { id, template: template.id, gold: gold.id, vips: vips.id, shown: String(shown.data.message) };
   }
 
-  return { casino, agent, managerOf, fire, sqlOf, approved };
+  return { casino, agent, managerOf, fire, sqlOf, approved, another };
 }
 
 export type Approved = Awaited<ReturnType<ReturnType<typeof openApprovals>["approved"]>>;

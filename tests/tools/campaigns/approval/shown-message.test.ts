@@ -3,11 +3,19 @@ import { otherWords } from "#tools/campaigns/content/other-words.ts";
 import { workOf } from "../../../support/cpu-time.ts";
 import { openApprovals } from "./scenario.ts";
 
-const { casino, agent, approved } = openApprovals();
+const { casino, agent, another } = openApprovals();
+
+type Standing = ReturnType<typeof another>;
+let made: Standing | undefined;
+/** One for all tests that only ask about it. */
+const standing = () => {
+  made ??= another();
+  return made;
+};
 
 describe("a confirmation", () => {
   test("shows the body of each variant from the HTML, and a text beside it", async () => {
-    const { shown } = await approved({
+    const { shown } = await another({
       template_id: null,
       body_html:
         '<p>Dinner <a href="https://play.example/dinner">for two</a><img alt="" src="https://play.example/dish.png"></p>',
@@ -28,7 +36,7 @@ describe("a confirmation", () => {
   });
 
   test("shows whom a mail comes from and where replies go, also of a change", async () => {
-    const { shown, id } = await approved({ from_name: "Security Team", reply_to: "help@other.example" });
+    const { shown, id } = await another({ from_name: "Security Team", reply_to: "help@other.example" });
     expect(shown).toMatch(/It comes from "Security Team <[^>]+>"\. Replies go to "help@other\.example"\./);
     const { data } = await agent("update_campaign", { id, from_name: "Bank" });
     expect(data.message).toMatch(/It comes from "Bank <[^>]+>"\./);
@@ -36,7 +44,7 @@ describe("a confirmation", () => {
 
   test("shows the whole address behind a long name, and a long address of replies", async () => {
     const reply_to = `help@${"a".repeat(60)}.${"b".repeat(60)}.other.example`;
-    const { shown } = await approved({
+    const { shown } = await another({
       from_name: "Security Team ".repeat(14),
       from_email: "x@other.example",
       reply_to,
@@ -46,7 +54,7 @@ describe("a confirmation", () => {
   });
 
   test("shows the offer and the button of an inbox message", async () => {
-    const { shown } = await approved({
+    const { shown } = await another({
       ...{ channel: "loyaltyvip", template_id: null, subject: "Dinner", body_text: "It is on us" },
       inbox: {
         cta_label: "Book",
@@ -61,7 +69,7 @@ describe("a confirmation", () => {
   });
 
   test("shows the message also where nobody may get it yet, and that others may read other words", async () => {
-    const { id } = await approved();
+    const { id } = await standing();
     const nobody = [{ field: "player_id", operator: "eq", value: "nobody" }];
     const draft = await casino.scenario.campaign({
       ...{ audience: null, conditions: nobody, subject: "Hello {{ first_name }}" },
@@ -94,7 +102,7 @@ describe("a confirmation", () => {
       "Bring it all",
     ],
   ])("shows the words that a tag has for others: %s", async (tag, words) => {
-    const { id } = await approved();
+    const { id } = await standing();
     const { data } = await agent("update_campaign", { id, body_html: `<p>Don't wait.</p>${tag}` });
     expect(data.message).toMatch(/Words in its tags, which other players or another day may show: ".+"\.\n/);
     expect(data.message).toContain(JSON.stringify(words));
@@ -170,7 +178,7 @@ describe("a confirmation", () => {
       'today"',
     ],
   ])("shows the words that a condition keeps for others: %s", async (block, words) => {
-    const { id } = await approved();
+    const { id } = await standing();
     const { data } = await agent("update_campaign", { id, body_html: `<p>Don't wait.</p>${block}` });
     const [said] = /Words in its tags, which other players or another day may show: .*/.exec(
       String(data.message),
@@ -185,14 +193,14 @@ describe("a confirmation", () => {
   });
 
   test("shows a condition's words of a text, and none that the shown message has", async () => {
-    const { id } = await approved();
+    const { id } = await standing();
     const body_text = "{% if tier == 'Iron' %}Bring <all> of it{% else %}Lunch is on us{% endif %}";
     const { data } = await agent("update_campaign", { id, template_id: null, subject: "Hi", body_text });
     expect(data.message).toContain('another day may show: "Bring <all> of it", "Iron".');
   });
 
   test("repeats no words of a common mail with a greeting by condition", async () => {
-    const { id } = await approved();
+    const { id } = await standing();
     const body_html = `<html><head><style>.a { color: red; font-family: "Arial" }</style></head><body>
       {% if first_name %}<p>Dear {{ first_name }},</p>{% else %}<p>Dear,</p>{% endif %}
       <!--[if mso]><table><tr><td><![endif]--><table style="font-family:'Arial'"><tr><td class="a">
@@ -209,7 +217,7 @@ describe("a confirmation", () => {
     'Choose <a href="{{ preferences_url }}">here</a> or read <a href="{{ inbox_url }}">all messages</a> there.',
     "Your messages are at {{ inbox_url }} now.",
   ])("repeats no words behind a condition that each player reads so: %s", async (words) => {
-    const { id } = await approved();
+    const { id } = await standing();
     const body_html = `{% if first_name %}<p>Dear {{ first_name }},</p>{% else %}<p>Dear,</p>{% endif %}<p>${words}</p>`;
     const { data } = await agent("update_campaign", { id, body_html });
     expect(data.message).toContain("It has conditions");
@@ -217,7 +225,7 @@ describe("a confirmation", () => {
   });
 
   test("says that a long mail is not searched for all words", async () => {
-    const { id } = await approved();
+    const { id } = await standing();
     const body_html = `{% if tier %}${`<p>${"Lunch ".repeat(50)}</p>`.repeat(350)}{% endif %}`;
     const { data } = await agent("update_campaign", { id, body_html });
     expect(data.message).toContain(
@@ -289,14 +297,14 @@ describe("a confirmation", () => {
   });
 
   test("shows a category of the inbox with half a tag as it is written", async () => {
-    const { id } = await approved();
+    const { id } = await standing();
     const { data, isError } = await agent("update_campaign", { id, inbox: { category: "{% News" } });
     expect(isError, JSON.stringify(data)).toBe(false);
     expect(data.message).toContain("{% News");
   });
 
   test("says that captured words may be shown to others", async () => {
-    const { id } = await approved();
+    const { id } = await standing();
     const body_html =
       "{% capture words %}Bring it all{% endcapture %}<p>{{ tier | replace: 'Silver', words }}</p>";
     const { data } = await agent("update_campaign", { id, body_html });
@@ -304,7 +312,7 @@ describe("a confirmation", () => {
   });
 
   test("does not repeat words that the shown message has, nor forms of dates", async () => {
-    const { id } = await approved();
+    const { id } = await standing();
     const body_html =
       "<p>{{ 'now' | date: '%B %d' }} {{ player.custom | default: 'x' | slice: 0, 0 }}{{ 'Dinner' }}</p>";
     const { data } = await agent("update_campaign", { id, body_html });
@@ -313,7 +321,7 @@ describe("a confirmation", () => {
   });
 
   test("says how much of a long message it leaves out", async () => {
-    const { shown } = await approved({
+    const { shown } = await another({
       template_id: null,
       subject: "Long",
       body_html: `<p>${"x".repeat(3000)} the end</p>`,
@@ -323,7 +331,7 @@ describe("a confirmation", () => {
   });
 
   test("of another body shows that body, and whether it can be sent", async () => {
-    const { id } = await approved();
+    const { id } = await standing();
     const changed = await agent("update_campaign", { id, body_html: "<p>Something else</p>" });
     expect(changed.data.message).toMatch(/Its text: ".*Something else/);
     const broken = await agent("update_campaign", { id, subject: "Hello {{ firstname }}" });
@@ -331,7 +339,7 @@ describe("a confirmation", () => {
   });
 
   test("shows the unfilled message where nobody can get it as it is", async () => {
-    const { id } = await approved();
+    const { id } = await standing();
     const subject = '{% if tier == "Gold" %}Dinner{% endif %}';
     const { data } = await agent("update_campaign", { id, subject });
     expect(data.message).toContain("To be corrected first, subject");

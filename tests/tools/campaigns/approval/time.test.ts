@@ -3,7 +3,7 @@ import { DEFAULT_THEME } from "#tools/themes/theme.ts";
 import { OTHER_PROVIDER } from "./changes.ts";
 import { type Approved, openApprovals } from "./scenario.ts";
 
-const { casino, agent, fire, sqlOf, approved } = openApprovals();
+const { casino, agent, fire, sqlOf, approved, another } = openApprovals();
 
 describe("an approved campaign goes out", () => {
   test("as it was approved", async () => {
@@ -66,7 +66,7 @@ describe("a difference from the approval when the time comes", () => {
     ],
     ["flag", (made: Approved) => sqlOf("update campaigns set is_transactional = true", made.id)],
   ])("pauses the campaign, by each way to change its %s", async (_, change) => {
-    const made = await approved();
+    const made = await another();
     const endpoint = await casino.scenario.call("create_webhook_endpoint", {
       url: "https://example.com/hook",
       events: ["campaign.paused"],
@@ -80,7 +80,8 @@ describe("a difference from the approval when the time comes", () => {
     });
     expect(await casino.scenario.sends(made.id)).toEqual([]);
     const told = await casino.scenario.query(
-      (sql) => sql<{ type: string }[]>`select type from outbox where property_id = ${casino.scenario.id}`,
+      (sql) => sql<{ type: string }[]>`
+        select type from outbox where property_id = ${casino.scenario.id} and data -> 'object' ->> 'id' = ${made.id}`,
     );
     expect(told).toMatchObject([{ type: "campaign.paused" }]);
     expect(endpoint.events).toEqual(["campaign.paused"]);
@@ -106,7 +107,7 @@ describe("a difference from the approval when the time comes", () => {
     ["legal_name", "Another casino", "the property's names and footer"],
     ["privacy_policy_url", "https://evil.example", "the property's names and footer"],
   ])("pauses it when the property has another %s", async (setting, value, said) => {
-    const { id } = await approved();
+    const { id } = await another();
     await casino.scenario.call("update_property", { propertyId: casino.scenario.id, [setting]: value });
     await fire(id);
     expect(await casino.scenario.get(id)).toMatchObject({
@@ -116,7 +117,7 @@ describe("a difference from the approval when the time comes", () => {
   });
 
   test("does not pause it for a sender that it does not use, nor for a setting that no message shows", async () => {
-    const { id } = await approved({ from_email: "club@example.com", from_name: "The club" });
+    const { id } = await another({ from_email: "club@example.com", from_name: "The club" });
     const settings = { from_email: "other@example.com", from_name: "Other", help_text: "Call us" };
     await casino.scenario.call("update_property", { propertyId: casino.scenario.id, ...settings });
     await fire(id);
@@ -124,7 +125,7 @@ describe("a difference from the approval when the time comes", () => {
   });
 
   test("does not pause it for another look that a program has given the property, which approves that", async () => {
-    const { id } = await approved();
+    const { id } = await another();
     const { approved: before } = await casino.scenario.get(id);
     await casino.scenario.call("set_property_theme", { name: "Other casino" });
     expect((await casino.scenario.get(id)).approved.content_hash).not.toBe(before.content_hash);
