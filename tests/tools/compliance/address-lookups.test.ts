@@ -9,7 +9,7 @@ import { startService, type TestService } from "../../support/service.ts";
 
 // A search for an address uses the index of hashes, however many players the property has.
 
-const MANY = 20_000;
+const MANY = 8_000;
 const FEW = 100;
 const TABLES = ["players", "suppressions", "dnc_entries", "campaign_sends"];
 

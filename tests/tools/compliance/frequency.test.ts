@@ -1,10 +1,11 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { insertedValues } from "#db/sql.ts";
+import { insertedRows, insertedValues } from "#db/sql.ts";
 import type { Channel } from "#tools/compliance/channels.ts";
 import { capsCtes } from "#tools/compliance/frequency.ts";
 import { addressHash } from "#tools/people/address.ts";
+import { isFull } from "../../support/proof-size.ts";
 import { type CapRule, freeAt, LAW, type Past } from "./oracles/frequency.ts";
 import { newPlayer, openTwoProperties, type TwoProperties } from "./scenario.ts";
 
@@ -73,6 +74,16 @@ const ruleArbitrary = fc.record({
   mode: fc.constantFrom("rolling" as const, "calendar_player_tz" as const),
 });
 
+const SENDS = {
+  property_id: "uuid",
+  campaign_id: "uuid",
+  player_id: "uuid",
+  channel: "text",
+  status: "text",
+  dedupe_key: "bytea",
+  claimed_at: "timestamptz",
+};
+
 const past = fc.array(
   fc.record({
     // Around the edges of windows, days and weeks, and none twice.
@@ -133,11 +144,11 @@ test("a plain count over the past says the same of who is capped, and until when
             player_id: players[index]!.id,
             channel: one.channel,
             status: one.status,
-            dedupe_key: randomBytes(16),
+            dedupe_key: `\\x${randomBytes(16).toString("hex")}`,
             claimed_at: iso(one.at),
           })),
         );
-        for (const send of sends) await sql`insert into campaign_sends ${insertedValues(send)}`;
+        await sql`insert into campaign_sends ${insertedRows(SENDS, sends)}`;
         const caps = capsCtes({ property, channel, at: iso(AT), tags }, "subject");
         return sql<{ id: string; free: number }[]>`
           with subject as materialized (
@@ -159,9 +170,9 @@ test("a plain count over the past says the same of who is capped, and until when
       expect(told).toEqual(expected);
       capped += expected.filter((free) => free !== null).length;
     }),
-    { numRuns: 150 },
+    { ...(isFull ? { numRuns: 150 } : { numRuns: 60, seed: 3 }) },
   );
-  expect(capped).toBeGreaterThan(50);
+  expect(capped).toBeGreaterThan(isFull ? 50 : 30);
 });
 
 test("a rule counts messages that a vendor may have, but no inbox, and not the campaign's own repeats; an inactive one counts none", async () => {

@@ -112,15 +112,15 @@ test(
         }
       }),
       // A smaller example takes minutes to find: ask for it with the seed of the message.
-      { numRuns: isFull ? 700 : 60, endOnFailure: true },
+      { ...(isFull ? { numRuns: 700 } : { numRuns: 24, seed: 3 }), endOnFailure: true },
     );
     // Worlds prove a rule only where it matters in some of them.
     for (const reason of ["allowed", "reached", ...Object.keys(BLOCK_REASONS)])
-      expect(seen.get(reason) ?? 0).toBeGreaterThan(20);
-    expect(compared).toBeGreaterThan(isFull ? 100_000 : 5_000);
+      expect(seen.get(reason) ?? 0, reason).toBeGreaterThan(20);
+    expect(compared).toBeGreaterThan(isFull ? 100_000 : 2_000);
     // With PROOF=full 112,000 cases are judged twice.
   },
-  // 9,600 cases take 24 s on two slow cores beside other tests. On a cluster each node plans the statements anew.
+  // On a cluster each node plans the statements anew.
   isFull ? 600_000 : isCluster ? 120_000 : 60_000,
 );
 

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { raw } from "#db/sql.ts";
 import type { Channel } from "#tools/compliance/channels.ts";
 import { hoursCtes, nextOpening } from "#tools/compliance/hours.ts";
-import { isOpen, type OracleRule, type Whereabouts } from "./oracles/hours.ts";
+import { isFull } from "../../support/proof-size.ts";
+import { isOpen, type OracleRule, type Whereabouts, wallClock } from "./oracles/hours.ts";
 import { newPlayer, openTwoProperties, type TwoProperties } from "./scenario.ts";
 
 let fixture: TwoProperties;
@@ -95,16 +96,27 @@ async function grid(
   });
 }
 
+const WEEK = 7 * DAY;
+
+/** All weeks, or one in four and each in which a place changes its time. */
+const isCompared = (from: number) =>
+  isFull ||
+  (from / WEEK) % 4 < 1 ||
+  PLACES.some(({ zones }) =>
+    zones.some((zone) => wallClock(zone, from).time !== wallClock(zone, from + WEEK).time),
+  );
+
 test("every seed rule opens and closes on each of 366 days as a plain reading of it says, in all zones of the place", async () => {
-  const week = (7 * DAY) / HALF_HOUR;
+  const week = WEEK / HALF_HOUR;
   let compared = 0;
   const wrong: string[] = [];
   // From June to June: both changes of daylight time, north and south.
   for (
     let from = Date.parse("2027-06-01T00:00:00Z");
     from < Date.parse("2028-06-02T00:00:00Z");
-    from += 7 * DAY
+    from += WEEK
   ) {
+    if (!isCompared(from)) continue;
     const rows = await grid(PLACES, from, week, HALF_HOUR);
     PLACES.forEach((one, index) => {
       let next: number | null = null;
@@ -121,7 +133,7 @@ test("every seed rule opens and closes on each of 366 days as a plain reading of
     });
   }
   expect(wrong).toEqual([]);
-  expect(compared).toBeGreaterThan(300_000);
+  expect(compared).toBeGreaterThan(isFull ? 300_000 : 90_000);
 });
 
 test("in the hour that daylight time skips or repeats nobody is written to who is asleep by either reading", async () => {

@@ -20,8 +20,24 @@ export interface Whereabouts {
 const formats = new Map<string, Intl.DateTimeFormat>();
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 
-/** The time of a wall clock there. */
-export function wallClock(zone: string, at: Time): { day: string; weekday: number; time: string } {
+interface Clock {
+  day: string;
+  weekday: number;
+  time: string;
+}
+
+const clocks = new Map<string, Map<Time, Clock>>();
+
+/** The time of a wall clock there. Places share zones, and to read a clock takes most of a comparison. */
+export function wallClock(zone: string, at: Time): Clock {
+  const known = clocks.get(zone) ?? new Map<Time, Clock>();
+  clocks.set(zone, known);
+  const clock = known.get(at) ?? readClock(zone, at);
+  known.set(at, clock);
+  return clock;
+}
+
+function readClock(zone: string, at: Time): Clock {
   let format = formats.get(zone);
   if (!format) {
     format = new Intl.DateTimeFormat("en-US", {
