@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import postgres from "postgres";
 import { expect, vi } from "vitest";
 import { scenarioIn } from "./scenario.ts";
@@ -11,10 +12,17 @@ interface Answered {
   at: number;
 }
 
-/** A service whose campaigns go to a mail server, which notes when each address last got a mail. */
+const CROWD = 400;
+/** Of the mail server for a mail. The campaign waits for it, and lasts longer than some requests. */
+const PACE = 60;
+
+/** A service whose campaigns go to a slow mail server, which notes when each address last got a mail. */
 export async function startMailedCampaigns() {
   const arrivals = new Map<string, number>();
-  const mail = await mailServer(({ to }) => void arrivals.set(to, performance.now()));
+  const mail = await mailServer(({ to }) => {
+    arrivals.set(to, performance.now());
+    return setTimeout(PACE);
+  });
   const service = await startService({
     email: { provider: "smtp", smtpUrl: mail.url, from: "promo@casino.example" },
   });
@@ -23,11 +31,11 @@ export async function startMailedCampaigns() {
     service,
     admin,
     mails: mail.mails,
-    /** A new property in the middle of a campaign to a thousand. */
+    /** A new property in the middle of a campaign to many. */
     async midSending(): Promise<Tenant> {
       const tenant = await service.newTenant();
       const scenario = scenarioIn(service, tenant.id);
-      await scenario.crowd(1000);
+      await scenario.crowd(CROWD);
       await scenario.send(await scenario.campaign());
       await vi.waitFor(() => expect(mail.mails.length).toBeGreaterThan(30), 20_000);
       return tenant;

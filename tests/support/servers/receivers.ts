@@ -8,9 +8,9 @@ export interface Mail {
   raw: string;
 }
 
-/** A real SMTP server that takes everything, and tells of each mail as it is taken. */
+/** A real SMTP server that takes everything. It tells of each mail, and acknowledges it when it is told back. */
 export async function mailServer(
-  onMail: (mail: Mail) => void = () => {},
+  onMail: (mail: Mail) => unknown = () => {},
 ): Promise<{ url: string; mails: Mail[]; stop(): Promise<void> }> {
   const mails: Mail[] = [];
   const server = new SMTPServer({
@@ -19,11 +19,11 @@ export async function mailServer(
     onData(stream, session, done) {
       const chunks: Buffer[] = [];
       stream.on("data", (chunk: Buffer) => chunks.push(chunk));
-      stream.on("end", () => {
+      stream.on("end", async () => {
         const raw = Buffer.concat(chunks).toString("utf8");
         for (const { address } of session.envelope.rcptTo) {
           mails.push({ to: address, raw });
-          onMail({ to: address, raw });
+          await onMail({ to: address, raw });
         }
         done();
       });

@@ -14,7 +14,7 @@ test("a player who takes consent back in the middle of a campaign gets no mail a
     where s.property_id = ${tenant.id} and s.status in ('pending', 'sending') order by s.id`;
   const answered: Awaited<ReturnType<MailedCampaigns["ask"]>>[] = [];
   // From those whose turn is next, and from those whose turn is last.
-  const [next, last] = [players.slice(0, 300).values(), players.slice(-100).reverse().values()];
+  const [next, last] = [players.slice(0, 90).values(), players.slice(-40).reverse().values()];
   const revoker = async (people: Iterable<{ id: string; email: string }>) => {
     for (const { id, email } of people) {
       const body = { propertyId: tenant.id, playerId: id, channel: "email" };
@@ -24,5 +24,4 @@ test("a player who takes consent back in the middle of a campaign gets no mail a
   await Promise.all([next, next, next, last].map(revoker));
   await campaigns.expectNoneLate(answered);
   expect(answered.filter(({ email }) => campaigns.reached(email)).length).toBeGreaterThan(0);
-  // Hundreds of requests go beside a campaign of a thousand mails.
-}, 60_000);
+});

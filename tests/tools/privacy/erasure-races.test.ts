@@ -1,11 +1,13 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { lockWaits, openTransaction } from "../../support/postgres/blocking.ts";
+import { isFull } from "../../support/proof-size.ts";
 import { startService, type Tenant, type TestService } from "../../support/service.ts";
 
 // A write of an address that is being erased either comes before the erasure, which then names it, or is refused.
 
 const EMAIL = "ana@example.com";
+const ROUNDS = isFull ? 15 : 6;
 
 let service: TestService;
 let admin: postgres.Sql;
@@ -63,7 +65,7 @@ test.each<[string, (id: string) => ReturnType<TestService["post"]>]>([
 
 test("of players who are stored while their address is erased, each is named by the erasure or refused", async () => {
   const told = new Set<number>();
-  for (let round = 0; round < 15; round++) {
+  for (let round = 0; round < ROUNDS; round++) {
     tenant = await service.newTenant();
     headers = { "X-Api-Key": tenant.key };
     const gone = (await create({ email: EMAIL })).body;
