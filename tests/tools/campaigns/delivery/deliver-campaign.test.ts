@@ -69,18 +69,6 @@ describe("a worker that is killed", () => {
     expect((counts.sent ?? 0) + (counts.unknown ?? 0)).toBe(12);
     expect((await scenario.get(id)).status).toBe("sent");
   });
-
-  test("in the middle of planning goes on where it was", async () => {
-    await scenario.crowd(10_050);
-    const id = await scenario.campaign();
-    await scenario.send(id);
-    await expect(scenario.work({ killedAfter: { left: 1 } })).rejects.toThrow(Killed);
-    expect(await scenario.get(id)).toMatchObject({ status: "sending", audience_count: 10_000 });
-    await loseWorker(service, scenario.id);
-    await scenario.work({ only: "plan_campaign" });
-    expect(await scenario.get(id)).toMatchObject({ status: "sending", audience_count: 10_050 });
-    expect(await scenario.stats(id)).toMatchObject({ audience: 10_050, pending: 10_050 });
-  });
 });
 
 test("a property that the statistics do not know is looked through once, and not once for each of its sends", async () => {
@@ -89,11 +77,11 @@ test("a property that the statistics do not know is looked through once, and not
     insert into campaign_sends (property_id, campaign_id, channel, status, dedupe_key, claimed_by)
     select ${propertyId}, ${campaignId}, 'email', 'sending', sha256(convert_to(i::text, 'UTF8')), uuid_v7()
     from generate_series(1, ${count}::int) i returning 1`;
-  const older = await service.newTenant();
-  await sends(older.id, await scenarioIn(service, older.id).campaign(), 30_000);
+  const older = await service.newProperty();
+  await sends(older.id, await scenarioIn(service, older.id).campaign(), 8_000);
   await database`analyze campaign_sends`;
   const campaignId = await scenario.campaign();
-  await sends(scenario.id, campaignId, 2_000);
+  await sends(scenario.id, campaignId, 500);
   const read = await scenario.query(async (sql) => {
     const property = (await service.internals.directory.property(scenario.id))!;
     const context = { sql, property, enqueue: () => {} } as unknown as Context;
@@ -106,8 +94,8 @@ test("a property that the statistics do not know is looked through once, and not
     return row.rows;
   });
   await database.end();
-  expect(await scenario.tally(campaignId)).toEqual({ unknown: 2_000 });
-  expect(read).toBeLessThan(100_000);
+  expect(await scenario.tally(campaignId)).toEqual({ unknown: 500 });
+  expect(read).toBeLessThan(25_000);
 });
 
 test("two jobs of one campaign send each message once, and finish it once", async () => {

@@ -42,7 +42,8 @@ test("one campaign is of one audience though its segment changes while it is pla
   });
   await loseWorker(service, scenario.id);
   await scenario.work({ only: "plan_campaign" });
-  expect(await scenario.get(id)).toMatchObject({ audience_count: 10_020 });
+  expect(await scenario.get(id)).toMatchObject({ status: "sending", audience_count: 10_020 });
+  expect(await scenario.stats(id)).toMatchObject({ audience: 10_020, pending: 10_020 });
 });
 
 test("nobody is planned or written to twice though members, addresses and consents change between two chunks of a plan", async () => {

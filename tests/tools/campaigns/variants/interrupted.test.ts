@@ -85,7 +85,7 @@ describe("a test on its way", () => {
     await scenario.query(
       (sql) => sql`
         insert into campaign_sends (property_id, id, campaign_id, channel, status, dedupe_key)
-        select ${scenario.id}, uuid_v7(), ${id}, 'email', 'deferred', sha256(n::text::bytea) from generate_series(1, 20000) n returning 1`,
+        select ${scenario.id}, uuid_v7(), ${id}, 'email', 'deferred', sha256(n::text::bytea) from generate_series(1, 10100) n returning 1`,
     );
     await scenario.timePasses(id);
     let choosing = true;

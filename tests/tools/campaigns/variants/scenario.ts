@@ -17,7 +17,7 @@ export const TEST = {
 };
 
 /** Of so many, chance draws each variant for more than `min_sample`, and about half for the test. */
-export const MANY = 160;
+export const MANY = 110;
 
 interface Send {
   id: string;
