@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CATALOG } from "#tools/catalog.ts";
 import { overMcp, overRest } from "../../support/operation-calls.ts";
+import { scenarioIn } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
 
 /*
@@ -18,12 +19,13 @@ beforeAll(async () => {
   propertyId = service.tenant.id;
   const { token } = await service.signIn({ role: "manager" });
   person = { "X-Api-Key": null, Authorization: `Bearer ${token}` };
-  for (let index = 0; index < PLAYERS; index += 1) {
-    const player = { email: `p${index}@example.com`, tier: index === 0 ? "One" : "Many" };
-    const { id: playerId } = await service.call("create_player", player, propertyId);
-    const consent = { propertyId, playerId, channel: "email", consentGiven: true };
-    await service.call("consent_record", consent, propertyId);
-  }
+  const scenario = scenarioIn(service);
+  await scenario.crowd(PLAYERS);
+  await scenario.query(
+    (sql) => sql`
+      update players set tier = case player_id when 'p-1' then 'One' else 'Many' end, first_name = null
+      where property_id = ${propertyId}`,
+  );
   await service.call("update_property", { propertyId, approval_over_players: 1 });
 });
 afterAll(() => service?.stop());

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CATALOG } from "#tools/catalog.ts";
 import { onceOverMcp } from "../../support/operation-calls.ts";
+import { scenarioIn } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
 
 let service: TestService;
@@ -27,22 +28,22 @@ const as = (person: { token: string }) => ({ "X-Api-Key": null, Authorization: `
 const statusOf = async (id: string) => (await service.get(`/api/campaigns/${id}`)).body.status;
 const proposalOf = async (id: string) => (await service.get(`/api/proposals/${id}`)).body;
 
-async function player(tier: string): Promise<void> {
-  const made = await service.post("/api/players", { email: `${randomUUID().slice(0, 8)}@example.com`, tier });
-  const consent = {
-    propertyId: service.tenant.id,
-    playerId: made.body.id,
-    channel: "email",
-    consentGiven: true,
-  };
-  await service.post("/api/functions/consent-record", consent);
+/** So many players of a tier more, who may be written to. */
+async function player(tier: string, count = 1): Promise<void> {
+  const prefix = randomUUID().slice(0, 8);
+  const scenario = scenarioIn(service);
+  await scenario.crowd(count, prefix);
+  await scenario.query(
+    (sql) => sql`
+      update players set tier = ${tier}
+      where property_id = ${scenario.id} and player_id like ${`${prefix}-%`}`,
+  );
 }
 
 /** A campaign for two players of a tier of its own. */
 async function campaign(): Promise<{ id: string; tier: string }> {
   const tier = `T-${randomUUID().slice(0, 8)}`;
-  await player(tier);
-  await player(tier);
+  await player(tier, 2);
   const made = await service.post("/api/campaigns", {
     name: tier,
     channel: "email",
@@ -107,8 +108,7 @@ async function modern(method: string, params: Record<string, unknown>, capabilit
 describe("a call above the limit", () => {
   test("approves the number that the proposal has shown, and no growth of its growth", async () => {
     const { id, tier } = await campaign();
-    await player(tier);
-    await player(tier);
+    await player(tier, 2);
     const proposalId = await proposed("send_campaign", { campaignId: id });
     await player(tier);
     const { body } = await approve(proposalId);

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { CATALOG } from "#tools/catalog.ts";
 import { shifted } from "../../support/database.ts";
 import { overMcp } from "../../support/operation-calls.ts";
@@ -7,14 +7,13 @@ import { startService, type TestService } from "../../support/service.ts";
 
 let service: TestService;
 let manager: Awaited<ReturnType<TestService["signIn"]>>;
-// Each test has a service of its own, in which nothing waits yet and nobody has got a mail.
-beforeEach(async () => {
+beforeAll(async () => {
   service = await startService();
   manager = await service.signIn({ role: "manager" });
   await service.signIn({ role: "analyst" });
   await set({ approval_over_players: 0 });
 });
-afterEach(() => service?.stop());
+afterAll(() => service?.stop());
 
 type Input = Record<string, unknown>;
 
@@ -51,6 +50,7 @@ async function mails(): Promise<{ recipient: string; subject: string; text: stri
   return messages;
 }
 
+// The first: nothing waits yet, and nobody has got a mail.
 test("people who may approve get one mail with links, and the next only after half an hour", async () => {
   const first = await proposed();
   const [mail, ...others] = await mails();
