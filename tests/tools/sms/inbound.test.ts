@@ -23,11 +23,15 @@ afterAll(async () => {
   await quiet?.stop();
 });
 beforeEach(async () => {
-  for (const one of [service, quiet]) one.tenant = await one.newTenant();
+  service.tenant = await service.newTenant();
   scenario = smsScenarioIn(service);
-  here = smsScenarioIn(quiet);
-  await Promise.all([scenario.neverQuiet(), here.neverQuiet()]);
 });
+
+/** A property of its own in the service without a worker. */
+async function quietly(): Promise<void> {
+  quiet.tenant = await quiet.newTenant();
+  here = smsScenarioIn(quiet);
+}
 
 const say = (text: string, more: object = {}) =>
   scenario.call("receive_sms", {
@@ -123,6 +127,7 @@ describe("STOP", () => {
   });
 
   test("ends a campaign for that number in the middle of it", async () => {
+    await quietly();
     await here.player("ana", ANA);
     await here.player("bo", "+17025550102");
     const id = await here.campaign("Double points!");
@@ -224,6 +229,7 @@ describe("HELP", () => {
   });
 
   test("that is answered too late is not answered", async () => {
+    await quietly();
     await here.call("receive_sms", { propertyId: quiet.tenant.id, from: ANA, text: "HELP" });
     await here.query(
       (sql) => sql`update inbound_messages set received_at = now() - interval '6 minutes'
@@ -314,6 +320,7 @@ describe("a text that may mean STOP", () => {
   });
 
   test("makes a campaign wait for that number, and send or cancel as is decided", async () => {
+    await quietly();
     const numbers = ["+17025550101", "+17025550102", "+17025550103"];
     for (const [index, phone] of numbers.entries()) await here.player(`p${index}`, phone);
     const text = (from: string) =>
@@ -419,6 +426,7 @@ test("nobody hands in a text with a key", async () => {
 });
 
 test("a STOP that was taken back before it was answered is not answered", async () => {
+  await quietly();
   await here.player("ana", ANA);
   for (const text of ["STOP", "START"]) {
     await here.call("receive_sms", { propertyId: quiet.tenant.id, from: ANA, text });
@@ -429,6 +437,7 @@ test("a STOP that was taken back before it was answered is not answered", async 
 });
 
 test("a reply that was on its way when the process died is not said twice", async () => {
+  await quietly();
   await here.call("receive_sms", { propertyId: quiet.tenant.id, from: ANA, text: "HELP" });
   const killedAfter = { left: 1 };
   await expect(here.work({ killedAfter })).rejects.toThrow();

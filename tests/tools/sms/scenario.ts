@@ -8,9 +8,6 @@ export function smsScenarioIn(service: TestService) {
   const { call } = scenario;
   return {
     ...scenario,
-    /** At any hour of the day where the tests run. */
-    neverQuiet: () =>
-      scenario.query((sql) => sql`delete from quiet_hours_rules where property_id = ${propertyId}`),
     get: (path: string) => service.get(path, { "X-Api-Key": service.tenant.key }),
     post: (path: string, body: object) => service.post(path, body, { "X-Api-Key": service.tenant.key }),
     /** A player with that number, who may be texted unless `consent` is false or there is no number. */

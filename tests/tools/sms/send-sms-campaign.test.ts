@@ -12,7 +12,6 @@ afterAll(() => service?.stop());
 beforeEach(async () => {
   service.tenant = await service.newTenant();
   scenario = smsScenarioIn(service);
-  await scenario.neverQuiet();
 });
 
 test("an SMS campaign reaches each number that may be texted once, over REST", async () => {

@@ -36,7 +36,6 @@ beforeEach(async () => {
   given = [];
   service.tenant = await service.newTenant();
   scenario = smsScenarioIn(service);
-  await scenario.neverQuiet();
 });
 
 const provider = (more: object = {}, at = scenario) =>
@@ -165,7 +164,6 @@ describe("a text that Twilio brings", () => {
     const busy = await startService({ role: "web", baseUrl: "https://casino.example" });
     try {
       const there = smsScenarioIn(busy);
-      await there.neverQuiet();
       const twilioThere = await provider({}, there);
       await there.player("ana", "+17025550101");
       const id = await there.campaign("Double points!");
