@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-const SEQUENCES = isFull ? 1_000 : STORIES.length + 10;
+const SEQUENCES = isFull ? 1_000 : STORIES.length + 2;
 const MOST_ACTS = isFull ? 60 : 30;
 
 test(

@@ -265,13 +265,15 @@ describe("events of many rows at once", () => {
     const receivers = [await webhooks.receiver(), await webhooks.receiver()];
     for (const { url } of receivers) await create({ url });
     await create({ events: ["player.updated"] });
-    expect(await emit()).toBe(2);
+    // Two of the batches of a visit.
+    const few = 600;
+    expect(await emit(few)).toBe(2);
     expect(await webhooks.waiting()).toHaveLength(2);
     await webhooks.work();
     for (const { received } of receivers) {
       const ids = received.map(({ raw }) => JSON.parse(raw).data.object.id);
-      expect(new Set(ids).size).toBe(rows);
-      expect(ids).toHaveLength(rows);
+      expect(new Set(ids).size).toBe(few);
+      expect(ids).toHaveLength(few);
     }
   });
 
