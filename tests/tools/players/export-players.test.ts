@@ -414,7 +414,7 @@ test("a receiver who goes away stops the query, and those who wait get their tur
     });
   const working = () => admin`
     select from pg_stat_activity where datname = current_database() and query like 'copy%' and state = 'active'`;
-  for (let turn = 0; turn < 3; turn++) {
+  for (let turn = 0; turn < 2; turn++) {
     const leaving = new AbortController();
     const [one, other] = [await open(leaving.signal), await open(leaving.signal)];
     const readers = [one.body!.getReader(), other.body!.getReader()];
@@ -423,7 +423,7 @@ test("a receiver who goes away stops the query, and those who wait get their tur
     leaving.abort();
     await vi.waitFor(async () => expect(await working()).toHaveLength(0), 30_000);
   }
-  const answers = await Promise.all([1, 2, 3, 4].map(async () => (await open()).text()));
+  const answers = await Promise.all([1, 2, 3].map(async () => (await open()).text()));
   for (const text of answers) expect(text.split("\n")).toHaveLength(15_002);
   expect((await service.get("/api/players?limit=1", { "X-Api-Key": tenant.key })).status).toBe(200);
 });
