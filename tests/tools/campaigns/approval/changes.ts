@@ -11,7 +11,6 @@ export const CHANGES: [string, (made: Approved) => [string, Fields]][] = [
   ["another body", ({ id }) => ["update_campaign", { id, body_html: "<p>Nobody approved this</p>" }]],
   ["another sender", ({ id }) => ["update_campaign", { id, from_email: "evil@example.com" }]],
   ["everybody", ({ id }) => ["update_campaign", { id, audience: "all", segment_id: null }]],
-  ["no exclusions", ({ gold }) => ["update_segment", { id: gold, exclude_segment_ids: [] }]],
   [
     "wider rules",
     ({ gold }) => ["update_segment", { id: gold, conditions: [{ field: "email", operator: "is_set" }] }],
@@ -23,6 +22,7 @@ export const CHANGES: [string, (made: Approved) => [string, Fields]][] = [
       { id: vips, type: "dynamic", conditions: [{ field: "tier", operator: "eq", value: "None" }] },
     ],
   ],
+  ["no exclusions", ({ gold }) => ["update_segment", { id: gold, exclude_segment_ids: [] }]],
   [
     "another text in the template",
     ({ template }) => ["update_template", { id: template, html: "<p>Evil</p>" }],

@@ -7,9 +7,16 @@ import { startService, type TestService } from "../../../support/service.ts";
 
 export type Fields = Record<string, unknown>;
 
+/** Ids. */
+interface Parts {
+  template: string;
+  gold: string;
+  vips: string;
+}
+
 /** A service for the tests of a file, and the calls of an agent there. `approved` makes a property of its own. */
 export function openApprovals() {
-  const casino = {} as { service: TestService; scenario: Scenario; key: string; campaigns: number };
+  const casino = {} as { service: TestService; scenario: Scenario; key: string; parts: Parts };
   beforeAll(async () => {
     casino.service = await startService({ role: "web" });
   });
@@ -37,7 +44,7 @@ export function openApprovals() {
     await scenario.query((sql) => sql`${raw(statement)} where property_id = ${scenario.id} and id = ${id}`);
   }
 
-  /** A property with four Gold players, and one who is not. */
+  /** A property with four Gold players, and one who is not, and what its campaigns are made of. */
   async function open(): Promise<void> {
     const { id, key } = await casino.service.newTenant();
     const scenario = scenarioIn(casino.service, id);
@@ -48,7 +55,21 @@ export function openApprovals() {
           first_name = (array['ann', 'bea', 'cyd', 'dee', 'eve'])[right(player_id, 1)::int]
         where property_id = ${id}`,
     );
-    Object.assign(casino, { scenario, key, campaigns: 0 });
+    const template = await scenario.call("create_template", {
+      name: "Offer",
+      subject: "Approved subject",
+      html: "<p>Approved</p>",
+    });
+    const vips = await scenario.call("create_segment", { name: "VIPs", type: "static" });
+    const gold = await scenario.call("create_segment", {
+      name: "Gold",
+      conditions: [{ field: "tier", operator: "eq", value: "Gold" }],
+      exclude_segment_ids: [vips.id],
+    });
+    Object.assign(casino, {
+      ...{ scenario, key },
+      parts: { template: template.id, gold: gold.id, vips: vips.id },
+    });
   }
 
   /** A campaign to the Gold players that people have approved for a year from now, and what it is made of. */
@@ -60,38 +81,25 @@ export function openApprovals() {
   /** The same in the property of the campaign before it, which has gone or only is asked about. */
   async function another(fields: Fields = {}) {
     if (!casino.scenario) await open();
-    const { scenario } = casino;
-    casino.campaigns += 1;
-    const named = (name: string) => (casino.campaigns > 1 ? `${name} ${casino.campaigns}` : name);
-    const template = await scenario.call("create_template", {
-      name: named("Offer"),
-      subject: "Approved subject",
-      html: "<p>Approved</p>",
-    });
-    const vips = await scenario.call("create_segment", { name: named("VIPs"), type: "static" });
-    const gold = await scenario.call("create_segment", {
-      name: named("Gold"),
-      conditions: [{ field: "tier", operator: "eq", value: "Gold" }],
-      exclude_segment_ids: [vips.id],
-    });
+    const { scenario, parts } = casino;
     const id = await scenario.campaign({
-      template_id: template.id,
+      template_id: parts.template,
       subject: null,
       body_html: null,
       audience: null,
-      segment_id: gold.id,
+      segment_id: parts.gold,
       ...fields,
     });
     const input = {
       campaign_id: id,
-      segment_id: gold.id,
+      segment_id: parts.gold,
       scheduled_at: new Date(Date.now() + 365 * 86_400_000).toISOString(),
     };
     const shown = await agent("schedule_campaign", input);
     expect(shown.isError, JSON.stringify(shown.data)).toBe(false);
     const done = await agent("schedule_campaign", { ...input, confirm_token: shown.data.confirm_token });
     expect(done.data).toMatchObject({ campaign: { status: "scheduled" } });
-    return { id, template: template.id, gold: gold.id, vips: vips.id, shown: String(shown.data.message) };
+    return { id, ...parts, shown: String(shown.data.message) };
   }
 
   return { casino, agent, managerOf, fire, sqlOf, approved, another };

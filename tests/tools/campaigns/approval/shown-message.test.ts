@@ -109,7 +109,7 @@ describe("a confirmation", () => {
     expect(data.message).not.toContain("It has conditions");
   });
 
-  test.each([
+  test.each<[string, string, string?]>([
     ['{% if tier == "Iron" %}<p>Bring $500, {{ first_name }}.</p>{% endif %}', '"Bring $500, ….", "Iron"'],
     ["{% unless tier %}a{% elsif tier == 'Iron' %}<b>Bring</b> it all{% endunless %}", '"Bring it all"'],
     [
@@ -123,6 +123,7 @@ describe("a confirmation", () => {
     [
       '<a href="{% if tier == "Iron" %}https://evil.example{% else %}https://play.example{% endif %}">Go</a>',
       '"https://evil.example"',
+      "Go (https://play.example)",
     ],
     [
       '{% if tier == "Iron" %}<img src="https://evil.example/x.png">{% endif %}',
@@ -158,26 +159,56 @@ describe("a confirmation", () => {
     [
       '{% if tier == "Iron" %}<a href="https://evil.example/" {% else %}<a href="https://play.example/" {% endif %}>Go</a>',
       '"https://evil.example/"',
+      "Go (https://play.example/)",
     ],
     ['{% if tier == "Iron" %}<img alt="Bring it all" {% else %}<img {% endif %}>', '"Bring it all"'],
     ["{% if tier == 'Iron' %}Call {{ 18005551234 }}{% endif %}", '"18005551234"'],
     ["{% if tier == 'Iron' %}{{ 'B' }}{{ 'r' }}{{ 'q' }}{% endif %}", '"B", "r", "q"'],
-    [`{% raw %}{{ " {% endraw %}{% if tier == 'Iron' %}{{ "Bring it all" }}{% endif %}`, '"Bring it all"'],
-    ["Do not bring it. {% if tier == 'Iron' %}<p>Do</p><p>bring it</p>{% endif %}", '"Do\\n\\nbring it"'],
-    ["Do not bring it. {% if tier == 'Iron' %}Do {% # x %}bring it{% endif %}", '"Do bring it"'],
+    [
+      `{% raw %}{{ " {% endraw %}{% if tier == 'Iron' %}{{ "Bring it all" }}{% endif %}`,
+      '"Bring it all"',
+      '{{ "',
+    ],
+    [
+      "Do not bring it. {% if tier == 'Iron' %}<p>Do</p><p>bring it</p>{% endif %}",
+      '"Do\\n\\nbring it"',
+      "Do not bring it.",
+    ],
+    [
+      "Do not bring it. {% if tier == 'Iron' %}Do {% # x %}bring it{% endif %}",
+      '"Do bring it"',
+      "Do not bring it.",
+    ],
     [
       "You will not lose it. {% if tier == 'Iron' %}You will {{ '' }}lose it{% endif %}",
       '"You will …lose it"',
+      "You will not lose it.",
     ],
     [
       "You will not lose it. {% if tier == 'Iron' %}You will {{ tier | slice: 0, 0 }} lose it{% endif %}",
       '"You will … lose it"',
+      "You will not lose it.",
     ],
     [
       '<a href="https://play.example/">Go</a> not today. {% if tier == "Iron" %}<a href="https://play.example/">Go</a> today{% endif %}',
       'today"',
+      "Go (https://play.example/) not today.",
     ],
-  ])("shows the words that a condition keeps for others: %s", async (block, words) => {
+  ])("shows the words that a condition keeps for others: %s", (block, words, shown = "") => {
+    const source = { html: `<p>Don't wait.</p>${block}`, text: null, script: null };
+    const [said] = otherWords([source], { words: ["Don't wait.", shown], values: ["Gold"] });
+    expect(said).toContain("Words in its tags, which other players or another day may show: ");
+    expect(said).toContain(words);
+  });
+
+  test.each([
+    ['{% if tier == "Iron" %}<p>Bring $500, {{ first_name }}.</p>{% endif %}', '"Bring $500, ….", "Iron"'],
+    [
+      '<a href="{% if tier == "Iron" %}https://evil.example{% else %}https://play.example{% endif %}">Go</a>',
+      '"https://evil.example"',
+    ],
+    ["Do not bring it. {% if tier == 'Iron' %}<p>Do</p><p>bring it</p>{% endif %}", '"Do\\n\\nbring it"'],
+  ])("shows those words to who is asked: %s", async (block, words) => {
     const { id } = await standing();
     const { data } = await agent("update_campaign", { id, body_html: `<p>Don't wait.</p>${block}` });
     const [said] = /Words in its tags, which other players or another day may show: .*/.exec(
