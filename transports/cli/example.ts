@@ -7,7 +7,7 @@ import { commandOf } from "./program.ts";
 /** Stands for a file's text, which no line holds. */
 const FILE = "@players.csv";
 
-/** A whole command as words: the operation's example, in the demo property. A test runs every one. */
+/** A whole command as words: the operation's example, in the demo property. A test reads every one. */
 export function exampleWords(operation: Operation): string[] {
   const { [operation.property ?? ""]: _, ...input } = exampleOf(operation);
   return [

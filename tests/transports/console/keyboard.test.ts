@@ -11,7 +11,7 @@ const browser: Browser | null = await openBrowser();
 const folder = mkdtempSync(join(tmpdir(), "console-keyboard-"));
 let service: TestService;
 let scenario: Scenario;
-let admin: { email: string; password: string };
+let admin: { id: string; email: string; password: string };
 
 beforeAll(async () => {
   if (!browser) return;
@@ -106,7 +106,8 @@ describe.runIf(browser)("by the keyboard alone", () => {
     const propertyId = service.tenant.id;
     const campaignId = await scenario.campaign({ name: "Proposed" });
     await service.call("update_property", { propertyId, approval_over_players: 0 });
-    await service.post("/api/functions/send-campaign", { campaignId });
+    const { body } = await service.post("/api/functions/send-campaign", { campaignId });
+    const proposal = body.details.find(({ field }: { field: string }) => field === "proposal_id").message;
     await working(async (page, keys) => {
       await page.goto(`${service.baseUrl}/console/approvals`);
       await page.locator("tbody a").first().waitFor();
@@ -117,6 +118,11 @@ describe.runIf(browser)("by the keyboard alone", () => {
       await keys.press("Refuse");
       await page.getByText("Done. The agent has been told.").waitFor();
       expect(await page.textContent("main")).toContain("Too many this week");
+      expect((await service.get(`/api/proposals/${proposal}`)).body).toMatchObject({
+        status: "refused",
+        reason: "Too many this week",
+        decided_by: admin.id,
+      });
       await page.goto(`${service.baseUrl}/console/settings/people`);
       await keys.write("email", "keys@example.com");
       await keys.press("Send the invitation");

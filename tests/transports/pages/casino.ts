@@ -8,6 +8,8 @@ export interface Casino {
   inbox: string;
   /** Sends a message to all players' inboxes. Answers its campaign. */
   send(fields: object): Promise<string>;
+  /** The same, without waiting for its end. */
+  start(fields: object): Promise<string>;
   link(to?: string, playerId?: string): Promise<string>;
   token(playerId?: string): Promise<string>;
 }
@@ -53,19 +55,24 @@ export async function openCasino(): Promise<Casino> {
       service.internals.config.baseUrl,
       service.baseUrl,
     );
+  const start: Casino["start"] = async (fields) => {
+    const { id } = await service.call(
+      "create_campaign",
+      { name: "In the house", channel: "loyaltyvip", audience: "all", body_text: "Come in.", ...fields },
+      propertyId,
+    );
+    await call("send_campaign", { campaignId: id });
+    return id;
+  };
   return {
     service,
     playerId,
     inbox: await link(),
     link,
     token: async (id = playerId) => (await call("create_subject_token", { playerId: id, to: "inbox" })).token,
+    start,
     async send(fields) {
-      const { id } = await service.call(
-        "create_campaign",
-        { name: "In the house", channel: "loyaltyvip", audience: "all", body_text: "Come in.", ...fields },
-        propertyId,
-      );
-      await call("send_campaign", { campaignId: id });
+      const id = await start(fields);
       await service.idle();
       return id;
     },

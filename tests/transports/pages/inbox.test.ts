@@ -113,7 +113,7 @@ describe("the page", () => {
     const guest = await newPlayer("collector");
     const token = await casino.token(guest);
     for (let count = 0; count < 22; count += 1) {
-      await casino.send({
+      await casino.start({
         subject: `News ${count} ${"of the house ".repeat(6)}`,
         body_text: "A long text about the house. ".repeat(30),
         conditions: [{ field: "player_id", operator: "eq", value: "collector" }],
@@ -121,6 +121,7 @@ describe("the page", () => {
         inbox: FREE_PLAY.inbox,
       });
     }
+    await casino.service.idle();
     const link = await casino.link("inbox", guest);
     const { html } = await visit(link);
     expect(Buffer.byteLength(html)).toBeLessThan(40_960);

@@ -1,10 +1,15 @@
 import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
 import { connect } from "node:net";
+import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { Fault } from "#runtime/faults.ts";
 import listImportErrors from "#tools/imports/list-import-errors.ts";
-import { MOST_FILE } from "#tools/imports/upload.ts";
+import { MOST_FILE, receiveFile } from "#tools/imports/upload.ts";
+import { receiveParts, receiveText, type Store } from "#transports/rest/upload-body.ts";
 import { refused } from "../../support/answers.ts";
 import { overMcp } from "../../support/operation-calls.ts";
+import { isFull } from "../../support/proof-size.ts";
 import { type Imports, manyPlayers, openImports } from "../../tools/imports/scenario.ts";
 
 let imports: Imports;
@@ -109,29 +114,93 @@ test("a body that says it is too large is refused before it is read, in JSON", a
   expect(await uploads()).toEqual([]);
 });
 
-test("a body that turns out too large on the way is refused too, and nothing of it stays", async () => {
-  const block = Buffer.alloc(1_048_576, "player,row,with,some,cells\n");
-  const socket = connect(Number(new URL(imports.service.baseUrl).port), "127.0.0.1");
-  let text = "";
-  socket.on("data", (chunk) => {
-    text += chunk;
-  });
-  socket.on("error", () => {});
-  socket.setMaxListeners(0);
-  socket.write(
-    `POST /api/import_jobs HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${imports.service.tenant.key}\r\nContent-Type: text/csv\r\nTransfer-Encoding: chunked\r\n\r\n`,
-  );
-  for (let sent = 0; sent <= MOST_FILE + block.length && text === ""; sent += block.length) {
-    const more = socket.write(
-      Buffer.concat([Buffer.from(`${block.length.toString(16)}\r\n`), block, Buffer.from("\r\n")]),
-    );
-    if (!more) await Promise.race([once(socket, "drain"), once(socket, "close")]);
+/** A body that never says how long it is, of one block again and again. */
+function endless(block: Buffer, blocks: number, before = "", after = ""): IncomingMessage {
+  function* parts() {
+    yield Buffer.from(before);
+    for (let count = 0; count < blocks; count += 1) yield block;
+    yield Buffer.from(after);
   }
-  await vi.waitFor(() => expect(text).toMatch(/^HTTP\/1.1 413 /), { timeout: 10_000 });
-  socket.destroy();
-  expect(await uploads()).toEqual([]);
+  const headers = { "content-type": "multipart/form-data; boundary=x" };
+  return Object.assign(Readable.from(parts(), { objectMode: false }), {
+    headers,
+    complete: true,
+  }) as unknown as IncomingMessage;
+}
+
+describe("a body that turns out too large on the way", () => {
+  const block = Buffer.alloc(1_048_576, "player,row,with,some,cells\n");
+  const [most, more] = [MOST_FILE / block.length, MOST_FILE / block.length + 1];
+  const part = '--x\r\nContent-Disposition: form-data; name="file"; filename="p.csv"\r\n\r\n';
+  const read = async (receive: (store: Store) => Promise<unknown>) => {
+    let size = 0;
+    await receive(async (file) => {
+      for await (const chunk of file) size += chunk.length;
+    });
+    return size;
+  };
+
+  test.each([
+    ["text", (blocks: number) => (store: Store) => receiveText(endless(block, blocks), store)],
+    [
+      "a form",
+      (blocks: number) => (store: Store) =>
+        receiveParts(endless(block, blocks, part, "\r\n--x--\r\n"), store),
+    ],
+  ])("is refused where it is %s, and taken as long as it may be", async (_, of) => {
+    expect(await read(of(most))).toBe(MOST_FILE);
+    await expect(read(of(more))).rejects.toMatchObject({ code: "too_large" });
+  });
+
+  test("keeps its connection for the answer", async () => {
+    const body = endless(block, more);
+    await expect(read((store) => receiveText(body, store))).rejects.toMatchObject({ code: "too_large" });
+    expect(body.destroyed).toBe(false);
+    body.destroy();
+  });
+
   // The service reads the whole of what a file may have, 200 MB.
-}, 60_000);
+  test.runIf(isFull)(
+    "is refused over a connection too, and nothing of it stays",
+    async () => {
+      const socket = connect(Number(new URL(imports.service.baseUrl).port), "127.0.0.1");
+      let text = "";
+      socket.on("data", (chunk) => {
+        text += chunk;
+      });
+      socket.on("error", () => {});
+      socket.setMaxListeners(0);
+      socket.write(
+        `POST /api/import_jobs HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${imports.service.tenant.key}\r\nContent-Type: text/csv\r\nTransfer-Encoding: chunked\r\n\r\n`,
+      );
+      for (let sent = 0; sent <= MOST_FILE + block.length && text === ""; sent += block.length) {
+        const next = socket.write(
+          Buffer.concat([Buffer.from(`${block.length.toString(16)}\r\n`), block, Buffer.from("\r\n")]),
+        );
+        if (!next) await Promise.race([once(socket, "drain"), once(socket, "close")]);
+      }
+      await vi.waitFor(() => expect(text).toMatch(/^HTTP\/1.1 413 /), { timeout: 10_000 });
+      socket.destroy();
+      expect(await uploads()).toEqual([]);
+    },
+    60_000,
+  );
+});
+
+test("a file whose reading is refused in the middle leaves nothing behind", async () => {
+  const { id } = imports.service.tenant;
+  const chunk = Buffer.alloc(600_000, "a,b\n");
+  let kept = 0;
+  const file = (async function* () {
+    yield chunk;
+    kept = (await imports.as((sql) => sql`select seq from upload_chunks`)).length;
+    throw new Fault("too_large");
+  })();
+  const upload = { propertyId: id, id: crypto.randomUUID(), filename: null };
+  const { db } = imports.service.database;
+  await expect(receiveFile(db, upload, file)).rejects.toMatchObject({ code: "too_large" });
+  expect([kept, await uploads()]).toEqual([1, []]);
+});
 
 test("a sender that goes away in the middle leaves nothing behind", async () => {
   const socket = connect(Number(new URL(imports.service.baseUrl).port), "127.0.0.1");
@@ -284,8 +353,11 @@ test("refused rows by the hundred are never cut silently: pages go on by cursor,
 });
 
 test("a file of many chunks comes in whole", async () => {
-  const { job } = await imports.send(manyPlayers(12_000));
-  expect(job).toMatchObject({ status: "completed", total: 12_000, created_count: 12_000 });
+  // Long addresses, so that few players are several chunks.
+  const wide = manyPlayers(4_000).replaceAll("@example.com", `@${"a-long-name.".repeat(18)}example.com`);
+  expect(wide.length).toBeGreaterThan(1_000_000);
+  const { job } = await imports.send(wide);
+  expect(job).toMatchObject({ status: "completed", total: 4_000, created_count: 4_000 });
 });
 
 describe("a form with a file", () => {

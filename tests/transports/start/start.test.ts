@@ -65,12 +65,10 @@ describe("beside a service on an embedded database", () => {
     await expect.poll(service.output).toContain("npm run tool -- create-property");
     expect(service.output()).not.toContain("DATABASE_URL");
     const { port } = new URL(service.baseUrl);
-    for (const environment of [{ DATA_DIR: folder, PORT: port }, { DATA_DIR: folder }]) {
-      const { code, said } = await failingStart(environment);
-      expect(code).toBe(1);
-      expect(said).toContain("is in use by process");
-      expect(said).not.toMatch(/port/i);
-    }
+    const { code, said } = await failingStart({ DATA_DIR: folder, PORT: port });
+    expect(code).toBe(1);
+    expect(said).toContain("is in use by process");
+    expect(said).not.toMatch(/port/i);
   });
 
   test("a command stores and shows the service's own address", async () => {
@@ -89,10 +87,9 @@ describe("beside a service on an embedded database", () => {
 test("half a service on an embedded database is refused, and nothing is left behind", async () => {
   const folder = join(tmpdir(), `start-${randomUUID()}`);
   const sentence = /^ROLE: .+ Set DATABASE_URL, or leave ROLE out\.\n?$/;
-  expect(() => readConfig({ DATA_DIR: folder, ROLE: "web" })).toThrow(sentence);
-  const { code, said } = await failingStart({ DATA_DIR: folder, PORT: "0", ROLE: "worker" });
-  expect(code).toBe(1);
-  expect(said).toMatch(sentence);
+  for (const ROLE of ["web", "worker"]) {
+    expect(() => readConfig({ DATA_DIR: folder, ROLE })).toThrow(sentence);
+  }
   expect(existsSync(folder)).toBe(false);
 });
 
@@ -133,7 +130,6 @@ test("a start whose port is taken says so, and gives up what it has begun", asyn
     const port = String((other.address() as AddressInfo).port);
     for (const [name, others] of [
       ["PORT", {}],
-      ["METRICS_PORT", { PORT: "0" }],
       ["METRICS_PORT", { ROLE: "worker" }],
     ] as const) {
       const environment = { DATABASE_URL: database.url, ...SECRET, ...others, [name]: port };
@@ -169,8 +165,7 @@ test("a data folder that cannot be one is named in one line", async () => {
     expect(errorText(error)).toContain(`${dataDir} `);
   }
   const { code, said } = await failingStart({ DATA_DIR: file, PORT: "0" });
-  expect(code).toBe(1);
-  expect(said).toMatch(sentence);
+  expect([code, said]).toEqual([1, expect.stringMatching(sentence)]);
 });
 
 test("a full disk is reported in one line, also where the server could not write its reason", () => {
@@ -191,9 +186,6 @@ test("an address of a database that cannot be one is reported in one line, witho
     expect(said).not.toMatch(/p%zz|pass@/);
   }
   for (const main of [MAIN, MIGRATE]) {
-    const wrong = await failingStart({ DATABASE_URL: urls[0]!, PORT: "0", ...SECRET }, main);
-    expect(wrong).toEqual({ code: 1, said: expect.stringMatching(/^DATABASE_URL: [^\n]+\n$/) });
-    expect(wrong.said).not.toContain("p%zz");
     const away = { DATABASE_URL: "postgres://u:secret@127.0.0.1:1/x", ...SECRET };
     const { said } = await failingStart({ ...away, PORT: "0" }, main);
     expect(said).toMatch(/^DATABASE_URL: the database cannot be used \(ECONNREFUSED: [^\n]+\)\.\n$/);
