@@ -11,7 +11,7 @@ const LARGE_CROWD = 1_000;
 
 /** A property of its own on a service, and short calls for what tests do in it. */
 export async function newScenario(service: TestService, settings: object = {}): Promise<Scenario> {
-  return scenarioIn(service, (await service.newTenant(settings)).id);
+  return scenarioIn(service, (await service.newProperty(settings)).id);
 }
 
 /** The same in a property that there is. */

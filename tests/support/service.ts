@@ -41,6 +41,8 @@ export interface TestService {
   tenant: Tenant;
   /** Another property on the same installation. */
   newTenant(settings?: object): Promise<Tenant>;
+  /** The same without keys, which cost as much as the property. */
+  newProperty(settings?: object): Promise<Pick<Tenant, "id" | "slug">>;
   /** Runs an operation in a property, as the system unless `as` says otherwise; throws its fault. */
   // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
   call(operation: string, input: object, propertyId?: string, as?: Partial<Call>): Promise<any>;
@@ -122,7 +124,7 @@ export async function startService(
     if (difference) throw new Error(`not as its output schema says: ${difference}`);
     return result;
   };
-  const newTenant = async (settings: object = {}): Promise<Tenant> => {
+  const newProperty = async (settings: object = {}): Promise<Pick<Tenant, "id" | "slug">> => {
     const slug = `p-${randomUUID().slice(0, 13)}`;
     const { id } = await call("create_property", {
       name: `Casino ${slug}`,
@@ -133,6 +135,10 @@ export async function startService(
     });
     // Tests run at night too.
     await database.db.asProperty(id, (sql) => sql`delete from quiet_hours_rules where property_id = ${id}`);
+    return { id, slug };
+  };
+  const newTenant = async (settings: object = {}): Promise<Tenant> => {
+    const { id, slug } = await newProperty(settings);
     const make = async (scopes: string[]) =>
       (await call("create_api_key", { property_id: id, name: "test", scopes, rate_limit: 1_000_000 }))
         .api_key as string;
@@ -176,6 +182,7 @@ export async function startService(
     running,
     tenant,
     newTenant,
+    newProperty,
     call,
     signIn: async ({ role = "admin", platformAdmin = false } = {}) => {
       const email = `u-${randomUUID().slice(0, 13)}@example.com`;
