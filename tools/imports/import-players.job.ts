@@ -24,7 +24,7 @@ import { dropUpload, uploaded } from "./upload.ts";
 import { type RowBatch, TALLY, writeBatch, writeErrors } from "./write/batch.ts";
 
 /** The number of records in a transaction, unless they are very long. */
-export const BATCH_RECORDS = 10_000;
+const BATCH_RECORDS = 10_000;
 /**
  * The fewest records in a transaction. A job that was killed takes fewer at a time, so that some are committed before
  * the next kill.

@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import { parseCondition } from "#db/query/conditions.ts";
 import { QueryError, type ReadableTable } from "#db/query/readable-table.ts";
+import { isFull } from "../../support/proof-size.ts";
 
-const KEYS = 100_000;
+const KEYS = isFull ? 100_000 : 20_000;
 const readable: ReadableTable = {
   table: "players",
   columns: { tier: { type: "text" }, custom: { type: "jsonb" }, adt: { type: "double precision" } },

@@ -8,6 +8,7 @@ import { QueryError } from "#db/query/readable-table.ts";
 import { type Count, type Page, reader } from "#db/query/reader.ts";
 import { type Fragment, numbered } from "#db/sql.ts";
 import { testDatabase } from "../../support/database.ts";
+import { isFull } from "../../support/proof-size.ts";
 import { holds, rendered, someCondition, someGroup } from "./filter-oracle.ts";
 import {
   createdAt,
@@ -213,7 +214,7 @@ describe("keyset paging", () => {
         }
         expect(walked).toEqual(names(await list(`limit=1000${query}`)));
       }),
-      { numRuns: 60, seed: 7 },
+      { numRuns: isFull ? 60 : 20, seed: 7 },
     );
   });
 
@@ -284,7 +285,7 @@ test("any filters find exactly the players that a plain reading of them finds", 
         .map(({ player_id }) => player_id);
       expect(names(page)).toEqual(expected.sort());
     }),
-    { numRuns: 400, seed: 11 },
+    { numRuns: isFull ? 400 : 150, seed: 11 },
   );
 });
 

@@ -21,7 +21,7 @@ const TABLES = [
   "game_prizes",
   "game_seeds",
 ];
-const OTHERS = 3_000;
+const OTHERS = 1_000;
 
 type Rows = Record<string, number>;
 

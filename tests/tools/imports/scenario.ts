@@ -1,4 +1,7 @@
 import type { Sql } from "#db/database.ts";
+import type { Job } from "#runtime/operation/job.ts";
+import { CATALOG } from "#tools/catalog.ts";
+import importPlayers from "#tools/imports/import-players.job.ts";
 import { type Answer, startService } from "../../support/service.ts";
 
 export interface Done {
@@ -11,9 +14,23 @@ export interface Done {
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
 type Player = Record<string, any>;
 
+/** The number of records in a transaction of an import that was lost very often: the fewest. */
+export const FEWEST_RECORDS = 500;
+
+const often: typeof importPlayers = {
+  ...importPlayers,
+  handler: (context, input) => importPlayers.handler({ ...context, attempt: context.attempt + 19 }, input),
+};
+
+/** A catalog whose imports take so few records at a time from their first attempt on. */
+export const SMALL_BATCHES = {
+  ...CATALOG,
+  jobs: new Map([...CATALOG.jobs, [often.name, often as Job<unknown>]]),
+};
+
 /** A service whose imports are started over REST and waited for. */
-export async function openImports() {
-  const service = await startService();
+export async function openImports(catalog = CATALOG) {
+  const service = await startService({}, { catalog });
   const { tenant, database } = service;
 
   const as = <T>(work: (sql: Sql) => Promise<T>, property = tenant.id): Promise<T> =>

@@ -44,8 +44,7 @@ const excludes = (player: string) => call("create_self_exclusion", { player_id: 
 async function live(journey: string, minutes: number, part = 6 * HOUR): Promise<void> {
   for (let passed = 0; passed < minutes; passed += part) {
     await clock.pass(Math.min(part, minutes - passed), journey);
-    await clock.deliver();
-    await clock.pass(0, journey);
+    if (await clock.deliver()) await clock.pass(0, journey);
   }
 }
 

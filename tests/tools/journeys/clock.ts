@@ -119,12 +119,14 @@ export async function journeyClock(service: TestService, settings: object = {}) 
       await clock.work(async (context) => stepSoon(context, journeyId));
       while (await runNext(service, scenario.id, { only: "step_journey" })) {}
     },
-    /** Hands out the messages that are due now, into the mailbox. */
-    deliver: async () => {
+    /** Hands out the messages that are due now, into the mailbox. False where there were none. */
+    deliver: async (): Promise<boolean> => {
       const open = (store: StoreMessages) => openProvider("email", "mailbox", {}, store);
+      let jobs = 0;
       for (const only of ["deliver_campaign", "cancel_sends"]) {
-        while (await runNext(service, scenario.id, { only, open })) {}
+        while (await runNext(service, scenario.id, { only, open })) jobs += 1;
       }
+      return jobs > 0;
     },
     /** Brings a segment's members up to date. */
     refresh: async (segmentId: string) => {

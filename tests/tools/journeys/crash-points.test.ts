@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { step } from "#tools/journeys/steps/step.ts";
 import { Killed, loseWorker, runNext, vendor } from "../../support/job-runner.ts";
 import { dying } from "../../support/postgres/dying.ts";
+import { isFull } from "../../support/proof-size.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type JourneyClock, journeyClock } from "./clock.ts";
 
@@ -13,6 +14,9 @@ const PARTS_OF_DAYS = Array<number>(6).fill(6 * 60);
  * that comes late, and the window is open at one of four hours of a day at least.
  */
 const STEPS = [1, 10, 60, 60, ...QUARTERS, ...PARTS_OF_DAYS];
+
+/** Statements from one death to the next; each round begins at another one. */
+const EACH = isFull ? 1 : 3;
 
 let service: TestService;
 let clock: JourneyClock;
@@ -115,13 +119,22 @@ test("a worker that dies before or behind any statement of a step loses nobody, 
   await clock.enroll(journey, ids);
   await clock.enroll(calm, ids);
   let points = 0;
+  let round = 0;
   for (const amount of STEPS) {
     clock.put(amount);
     // The calm one first: both see the same events, and tags that are there already.
-    for (let moves = 1; moves > 0; ) moves = await clock.work((context) => step(context, calm, clock.at()));
+    const moved: number[] = [];
+    do moved.push(await clock.work((context) => step(context, calm, clock.at())));
+    while (moved.at(-1)! > 0);
     for (let moves = 1; moves > 0; ) {
+      // Where nobody moves, nothing can be lost or doubled.
+      if (moved.shift() === 0) {
+        moves = await clock.work((context) => step(context, journey, clock.at()));
+        continue;
+      }
       const before = await rowsOf(journey);
-      for (let last = 0; ; last += 1) {
+      round += 1;
+      for (let last = round % EACH; ; last += EACH) {
         const work = clock.work((context) =>
           step({ ...context, sql: dying(context.sql, last) }, journey, clock.at()),
         );
@@ -142,7 +155,7 @@ test("a worker that dies before or behind any statement of a step loses nobody, 
     await clock.happens(ids[1]!, "visit");
     await deliver();
   }
-  expect(points).toBeGreaterThan(80);
+  expect(points).toBeGreaterThan(120 / EACH);
   const [found, wanted] = [await rowsOf(journey), await rowsOf(calm)];
   expect(found.entries.map(({ status }) => status)).toEqual(wanted.entries.map(({ status }) => status));
   expect(found.entries.every(({ status }) => status === "completed")).toBe(true);

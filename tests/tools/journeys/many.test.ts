@@ -1,13 +1,15 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Sql } from "#db/sql.ts";
 import type { Fault } from "#runtime/faults.ts";
+import { BATCH } from "#tools/journeys/steps/move.ts";
 import { step } from "#tools/journeys/steps/step.ts";
 import { isFull } from "../../support/proof-size.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { chain, journeyClock } from "./clock.ts";
 
-const ENTERING = isFull ? 100_000 : 10_000;
-const SLEEPING = isFull ? 1_000_000 : 20_000;
+const ENTERING = isFull ? 100_000 : 600;
+/** More than one batch of a step. */
+const SLEEPING = isFull ? 1_000_000 : BATCH + 500;
 /** Rows that one transaction of the test itself writes. */
 const CHUNK = 50_000;
 const DAY = 24 * 60;

@@ -4,7 +4,7 @@ import { startService, type TestService } from "../../support/service.ts";
 import { chain, type JourneyClock, journeyClock } from "./clock.ts";
 import { pick, type Random, randomBy } from "./random.ts";
 
-const SEEDS = isFull ? 25 : 4;
+const SEEDS = isFull ? 25 : 2;
 const STEPS = isFull ? 120 : 45;
 const PLAYERS = 12;
 

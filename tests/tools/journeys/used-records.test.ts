@@ -29,7 +29,7 @@ const message = (config: object) => ({
 });
 const call = (operation: string, input: object) => clock.scenario.call(operation, input);
 const GOLD = { conditions: [{ field: "tier", operator: "eq", value: "Gold" }] };
-const segment = async (type = "dynamic", name = "Ours"): Promise<string> =>
+const segment = async (type = "dynamic", name = `Ours ${type}`): Promise<string> =>
   (await call("create_segment", { name, type, ...(type === "dynamic" && GOLD) })).id;
 const player = () => clock.scenario.player({ player_id: "P1", email: "p1@example.com" });
 
@@ -64,7 +64,7 @@ const RECORDS: [string, () => Promise<{ node: PlainNode; gone: [string, object] 
   [
     "game",
     async () => {
-      const id = await arcadeIn(clock.scenario).draft(SURE);
+      const id = await arcadeIn(clock.scenario).draft(SURE, { name: "Another" });
       return { node: branchOf(`game.${id.toUpperCase()}.plays`, "gte", 1), gone: ["delete_game", { id }] };
     },
   ],
@@ -97,26 +97,34 @@ const RECORDS: [string, () => Promise<{ node: PlainNode; gone: [string, object] 
 const SMTP = { host: "smtp.example.com", port: 587 };
 
 describe("a record that a live journey uses stays", () => {
-  test.each(RECORDS)("a %s", async (noun, made) => {
-    const { node, gone } = await made();
-    const remove = () => call(...gone);
+  test("whether a node, a condition or a message names it", async () => {
+    const used: { noun: string; node: PlainNode; gone: [string, object] }[] = [];
+    for (const [noun, made] of RECORDS) {
+      const { node, gone } = await made();
+      used.push({ noun, gone, node: { ...node, id: `${node.id}${used.length}` } });
+    }
     const ids = [await player()];
-    const journey = await clock.published(chain([rest, node, end]), { name: "Welcome" });
-    const refused = (status: string) =>
-      expect(remove()).rejects.toMatchObject({
-        code: "conflict",
-        message: expect.stringContaining(`The journey "Welcome", which is ${status}, uses this ${noun}.`),
-      });
+    const journey = await clock.published(chain([rest, ...used.map(({ node }) => node), end]), {
+      name: "Welcome",
+    });
+    const refused = async (status: string) => {
+      for (const { noun, gone } of used) {
+        await expect(call(...gone), noun).rejects.toMatchObject({
+          code: "conflict",
+          message: expect.stringContaining(`The journey "Welcome", which is ${status}, uses this ${noun}.`),
+        });
+      }
+    };
     await refused("active");
     await clock.enroll(journey, ids);
     await clock.pass(1, journey);
     await call("pause_journey", { journeyId: journey, propertyId: clock.scenario.id });
     await refused("paused");
-    // The new version does without it, but somebody is inside the old one.
+    // The new version does without them, but somebody is inside the old one.
     await clock.republish(journey, chain([rest, end]));
     await refused("paused");
     await call("exit_players", { journeyId: journey, propertyId: clock.scenario.id, playerIds: ids });
-    await remove();
+    for (const { gone } of used) await call(...gone);
     // The needs of the older version hold nobody up.
     await call("resume_journey", { journeyId: journey, propertyId: clock.scenario.id });
     await clock.deliver();

@@ -44,9 +44,14 @@ async function sent(
   }
   const [message] = await scenario.mailbox();
   const { id, html, text } = message!;
+  return { campaign, id, html, text, ...pathsOf(html) };
+}
+
+/** The addresses of a message's links, and of its picture. */
+function pathsOf(html: string): Pick<Message, "clicks" | "open"> {
   const paths = (letter: string) =>
     Array.from(html.matchAll(new RegExp(`"[^"]*(/${letter}/[^"]+)"`, "g")), ([, path]) => path!);
-  return { campaign, id, html, text, clicks: paths("c"), open: paths("o")[0] };
+  return { clicks: paths("c"), open: paths("o")[0] };
 }
 
 const visit = (path: string, userAgent = PERSON, method = "GET") =>
@@ -182,38 +187,55 @@ describe("clicks and opens", () => {
     ]);
   });
 
-  test.each([
-    ["Apple's privacy protection", APPLE, "GET"],
-    [
-      "Gmail's proxy",
-      "Mozilla/5.0 (Windows NT 5.1; rv:11.0) Gecko Firefox/11.0 (via ggpht.com GoogleImageProxy)",
-      "GET",
-    ],
-    ["a bot", "curl/8.1", "GET"],
-    ["a check of the address", PERSON, "HEAD"],
-  ])("of %s are told apart", async (_, userAgent, method) => {
-    const { id, clicks, open } = await sent();
-    await visit(open!, userAgent, method);
-    expect((await visit(clicks[0]!, userAgent, method)).status).toBe(302);
-    const machine = {
-      opens: 1,
-      clicks: 1,
-      opened: true,
-      opened_by_person: false,
-      clicked: true,
-      clicked_by_person: false,
-    };
-    await expect.poll(() => send(id)).toEqual(machine);
-    await visit(open!);
-    await visit(clicks[0]!);
-    await expect
-      .poll(() => send(id))
-      .toMatchObject({
-        opens: 2,
-        clicks: 2,
-        opened_by_person: true,
-        clicked_by_person: true,
-      });
+  test("of machines are told apart, each by its own sign, and change no consent", async () => {
+    const machines = [
+      ["Apple's privacy protection", APPLE, "GET"],
+      [
+        "Gmail's proxy",
+        "Mozilla/5.0 (Windows NT 5.1; rv:11.0) Gecko Firefox/11.0 (via ggpht.com GoogleImageProxy)",
+        "GET",
+      ],
+      ["a bot", "curl/8.1", "GET"],
+      ["a check of the address", PERSON, "HEAD"],
+    ] as const;
+    for (const index of machines.keys()) {
+      await scenario.player({ player_id: `p${index}`, email: `p${index}@example.com` });
+    }
+    await scenario.send(await scenario.campaign({ body_html: HTML }));
+    await service.idle();
+    await scenario.query((sql) => sql`update campaign_sends set sent_at = now() - interval '1 minute'`);
+    const messages = (await scenario.mailbox()).map(({ id, html }) => ({ id, ...pathsOf(html) }));
+    const each = Array.from(messages, (message, index) => [...machines[index]!, message] as const);
+    expect(each).toHaveLength(machines.length);
+    for (const [name, userAgent, method, { clicks, open }] of each) {
+      await visit(open!, userAgent, method);
+      expect((await visit(clicks[0]!, userAgent, method)).status, name).toBe(302);
+    }
+    for (const [name, , , { id }] of each) {
+      await expect
+        .poll(() => send(id), { message: name })
+        .toEqual({
+          opens: 1,
+          clicks: 1,
+          opened: true,
+          opened_by_person: false,
+          clicked: true,
+          clicked_by_person: false,
+        });
+    }
+    for (const [, , , { clicks, open }] of each) {
+      await visit(open!);
+      await visit(clicks[0]!);
+    }
+    for (const [name, , , { id }] of each) {
+      await expect
+        .poll(() => send(id), { message: name })
+        .toMatchObject({ opens: 2, clicks: 2, opened_by_person: true, clicked_by_person: true });
+    }
+    const rows = await scenario.query(
+      (sql) => sql`select action from consent_records where property_id = ${scenario.id}`,
+    );
+    expect(rows.map(({ action }) => action)).toEqual(machines.map(() => "granted"));
   });
 
   test("within seconds of the sending are a filter's", async () => {
@@ -261,18 +283,6 @@ describe("clicks and opens", () => {
     expect((await visit(clicks[0]!)).headers.get("location")).toBe("https://play.example/a?x=1&y=2");
     expect((await visit(clicks[2]!)).headers.get("location")).toBe("https://play.example/p/ana");
     expect(await send(id)).toMatchObject({ opens: 0, clicks: 0, clicked: false });
-  });
-
-  test("change no consent", async () => {
-    const { clicks, open } = await sent();
-    for (const path of [clicks[0]!, open!]) {
-      await visit(path);
-      await visit(path, PERSON, "HEAD");
-    }
-    const rows = await scenario.query(
-      (sql) => sql`select action from consent_records where property_id = ${scenario.id}`,
-    );
-    expect([...rows]).toEqual([{ action: "granted" }]);
   });
 
   test("are written when the service stops", async () => {

@@ -2,9 +2,11 @@ import { randomUUID } from "node:crypto";
 import { parse } from "csv-parse/sync";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { CATALOG } from "#tools/catalog.ts";
 import { addressHash } from "#tools/people/address.ts";
 import listValidationResults from "#tools/validation/list-validation-results.ts";
 import { overMcp } from "../../support/operation-calls.ts";
+import { isFull } from "../../support/proof-size.ts";
 import { dnsServer } from "../../support/servers/dns-server.ts";
 import { startService, type Tenant, type TestService } from "../../support/service.ts";
 
@@ -139,23 +141,6 @@ test("a validation can be tried: it says how many addresses it would check, asks
   expect(dns.asked).toEqual([]);
   expect((await service.get("/api/validation_jobs", headers)).body).toEqual([]);
   expect((await service.get("/api/players?email_status=neq.unknown", headers)).body).toEqual([]);
-});
-
-test("a DNS that denies every name, as one without the internet does, leaves an address unknown", async () => {
-  const cutOff = await dnsServer({ com: { missing: true } });
-  const other = await startService({ dnsServers: [cutOff.address] });
-  try {
-    const { body } = await other.post("/api/validation_jobs", {
-      type: "email_validation",
-      emails: ["ana@good.example"],
-    });
-    await other.idle();
-    const results = (await other.get(`/api/validation_jobs/${body.id}/results`)).body;
-    expect(results).toMatchObject([{ result: "unknown", reasons: ["dns_timeout"] }]);
-  } finally {
-    await other.stop();
-    await cutOff.stop();
-  }
 });
 
 test("a DNS that does not answer leaves an address unknown, and the player's status as it was", async () => {
@@ -354,24 +339,29 @@ test("the results are read as JSON pages or as one CSV, chosen by result, and by
 test("as many addresses as a job may have fit into one request, and no more", async () => {
   const addresses = (count: number) =>
     Array.from({ length: count }, (_, n) => `guest.number.${n}@good.example`);
-  const answer = await start({ emails: addresses(100_000), level: "syntax" });
-  expect([answer.status, answer.body.total], answer.text.slice(0, 200)).toEqual([202, 100_000]);
+  const { input } = CATALOG.operations.get("create_validation_job")!;
+  expect(input.safeParse({ emails: addresses(100_000) }).success).toBe(true);
+  const beyond = await start({ emails: addresses(100_001) });
+  expect([beyond.status, beyond.body.error]).toEqual([400, expect.stringContaining("emails")]);
+  // To store so many takes ten seconds.
+  const count = isFull ? 100_000 : 2_000;
+  const answer = await start({ emails: addresses(count), level: "syntax" });
+  expect([answer.status, answer.body.total], answer.text.slice(0, 200)).toEqual([202, count]);
   expect((await service.request("DELETE", `/api/validation_jobs/${answer.body.id}`)).status).toBe(200);
-  expect((await start({ emails: addresses(100_001) })).status).toBe(400);
   expect((await start({ emails: [`${"x".repeat(9_000_000)}@good.example`] })).status).toBe(413);
 });
 
-const many = (count: number) => Array.from({ length: count }, (_, n) => `m${n}@many-${n % 400}.example`);
+const many = (count: number) => Array.from({ length: count }, (_, n) => `m${n}@many-${n % 40}.example`);
 const stateOf = (id: string) =>
   as(async (sql) => (await sql`select status, error, processed from validation_jobs where id = ${id}`)[0]!);
 
 test("a validation whose database connections are killed again and again goes on, and judges each address once", async () => {
-  const emails = many(3000);
-  for (let n = 0; n < 400; n++) dns.zones[`many-${n}.example`] = { mx: ["mx.many.example"] };
+  const emails = many(2000);
+  for (let n = 0; n < 40; n++) dns.zones[`many-${n}.example`] = { mx: ["mx.many.example"] };
   const admin = postgres(service.database.url, { max: 1, onnotice: () => {} });
   const { body } = await start({ emails });
   try {
-    for (const least of [0, 500, 1500]) {
+    for (const least of [0, 500, 1000]) {
       await vi.waitFor(
         async () => {
           const state = await stateOf(body.id);
@@ -392,7 +382,7 @@ test("a validation whose database connections are killed again and again goes on
   }
   await service.idle();
   const { body: job } = await service.get(`/api/validation_jobs/${body.id}`);
-  expect(job).toMatchObject({ total: 3000, processed: 3000, succeeded: 3000, summary: { unknown: 3000 } });
+  expect(job).toMatchObject({ total: 2000, processed: 2000, succeeded: 2000, summary: { unknown: 2000 } });
   // Each killed connection costs a pause before the next try.
 }, 90_000);
 

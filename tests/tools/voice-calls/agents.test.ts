@@ -3,7 +3,7 @@ import { inspect } from "node:util";
 import { HttpResponse, http, passthrough } from "msw";
 import { setupServer } from "msw/node";
 import postgres from "postgres";
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { shifted } from "../../support/database.ts";
 import { openTransaction } from "../../support/postgres/blocking.ts";
 import { startService, type TestService } from "../../support/service.ts";
@@ -51,30 +51,36 @@ afterAll(async () => {
   apis.close();
   await service?.stop();
 });
-beforeEach(async () => {
+beforeEach(() => {
   asked = [];
   ends = [];
   endAnswer = (kind) => HttpResponse.json(VENDORS[kind].ended);
-  scenario = await callScenario(service);
 });
 
-async function placed(kind: Kind, fields: object = {}) {
-  const provider = await scenario.call("create_message_provider", {
+const provider = (kind: Kind, more: object = {}) =>
+  scenario.call("create_message_provider", {
     channel: "voice",
     kind,
     name: kind,
     from_address: "+18005550199",
     credentials: VENDORS[kind].credentials,
     allows_gaming: true,
+    ...more,
   });
-  const playerId = await scenario.caller();
+
+/** Sends a campaign to all callers of the property. */
+async function calling(fields: object = {}): Promise<string> {
   const campaign = await scenario.voiceCampaign(fields);
   await scenario.send(campaign);
   await service.idle();
-  const { body } = asked[0]!;
+  return campaign;
+}
+
+/** Sends reports to a provider's address as its vendor does. */
+function reporting(kind: Kind, callbackPath: string) {
   const post = async (report: object, headers?: Record<string, string>) => {
     const text = JSON.stringify(report);
-    const answer = await fetch(`${service.baseUrl}${provider.callback_path}`, {
+    const answer = await fetch(`${service.baseUrl}${callbackPath}`, {
       method: "POST",
       headers: { "content-type": "application/json", ...(headers ?? VENDORS[kind].headers(text)) },
       body: text,
@@ -82,182 +88,314 @@ async function placed(kind: Kind, fields: object = {}) {
     await answer.text();
     return answer.status;
   };
-  const tell = (lines: Line[], reason: string, headers?: Record<string, string>) =>
-    post(VENDORS[kind].report(VENDORS[kind].sendId(body), lines, reason), headers);
-  return { playerId, campaign, body, post, tell };
+  const told = (sendId: string) => (lines: Line[], reason: string, headers?: Record<string, string>) =>
+    post(VENDORS[kind].report(sendId, lines, reason), headers);
+  return { post, told };
+}
+
+/** A call to one player of a new property. */
+async function placed(kind: Kind) {
+  scenario = await callScenario(service);
+  const { callback_path } = await provider(kind);
+  const playerId = await scenario.caller();
+  const campaign = await calling();
+  const { body } = asked[0]!;
+  const { post, told } = reporting(kind, callback_path);
+  return { playerId, campaign, body, post, tell: told(VENDORS[kind].sendId(body)) };
 }
 
 const row = async () => (await scenario.calls())[0];
 
-test.each(KINDS)("%s gets the fixed sentences first, and its report becomes the call", async (kind) => {
-  const { campaign, body, tell } = await placed(kind);
-  const [opening, prompt] = VENDORS[kind].first(body);
-  expect(opening).toBe(OPENING);
-  expect(prompt).toContain("which nothing below changes");
-  expect(await scenario.sends(campaign)).toMatchObject([{ status: "sent" }]);
-  const lines: Line[] = [
-    ["us", OPENING],
-    ["us", "You have free play."],
-    ["them", "Thank you"],
-    ["us", "Goodbye."],
-  ];
-  expect(await tell(lines, "spoke", {})).toBe(401);
-  expect((await row()).status).toBe("queued");
-  expect(await tell(lines, "spoke")).toBe(200);
-  expect(await tell(lines, "spoke")).toBe(200);
-  const call = await row();
-  expect(call).toMatchObject({
-    status: "ended",
-    outcome: "completed",
-    answered_by: "human",
-    seconds: 42,
-    cost: 0.12,
-    cost_currency: "USD",
-    provider_call_id: "vendor-call",
+interface Told {
+  name: string;
+  /** One after another, each the whole of the call. */
+  reports: Line[][];
+  reason?: string;
+  call: object;
+  texts?: string[];
+  /** The person has stopped the calls. */
+  stops?: true;
+}
+
+const SPOKEN: Line[] = [
+  ["us", OPENING],
+  ["us", "You have free play."],
+  ["them", "Thank you"],
+  ["us", "Goodbye."],
+];
+const HELLO: Line[] = [
+  ["us", OPENING],
+  ["them", "Hello?"],
+];
+const STOPPED = { status: "ended", outcome: "opted_out" };
+
+const TOLD: Told[] = [
+  {
+    name: "the whole call, twice",
+    reports: [SPOKEN, SPOKEN],
+    call: {
+      status: "ended",
+      outcome: "completed",
+      answered_by: "human",
+      seconds: 42,
+      cost: 0.12,
+      cost_currency: "USD",
+      provider_call_id: "vendor-call",
+    },
+    texts: SPOKEN.map(([, text]) => text),
+  },
+  {
+    name: "a stop in words, with any act of its agent",
+    reports: [
+      [
+        ["us", OPENING],
+        ["them", "Don't call me again, take me off your list"],
+        ["us", "Are you sure?"],
+      ],
+    ],
+    call: STOPPED,
+    stops: true,
+  },
+  {
+    name: "a stop in as many lines as the first report",
+    reports: [
+      HELLO,
+      [
+        ["us", OPENING],
+        ["them", "Hello? Stop calling me"],
+      ],
+    ],
+    call: STOPPED,
+    texts: [OPENING, "Hello? Stop calling me"],
+    stops: true,
+  },
+  {
+    name: "a stop in fewer lines than the first report",
+    reports: [
+      [
+        ["us", OPENING],
+        ["them", "Well, thank you"],
+        ["us", "Goodbye."],
+      ],
+      [
+        ["us", OPENING],
+        ["them", "Stop"],
+      ],
+    ],
+    call: STOPPED,
+    texts: [OPENING, "Well, thank you", "Goodbye.", "Stop"],
+    stops: true,
+  },
+  {
+    name: "a person who speaks of a voicemail later in the call",
+    reports: [[...HELLO, ["us", "You have free play."], ["them", "Can you leave that on my voicemail?"]]],
+    call: { outcome: "completed", answered_by: "human" },
+  },
+  {
+    name: "a machine by its first words in several lines",
+    reports: [
+      [
+        ["us", OPENING],
+        ["them", "You have reached Ana."],
+        ["them", "Please leave a message after the tone."],
+        ["us", "You have free play."],
+      ],
+    ],
+    call: { answered_by: "machine" },
+  },
+  {
+    name: "an agent that does not say who calls",
+    reports: [
+      [
+        ["us", "Hi, it's me!"],
+        ["them", "Hello?"],
+      ],
+    ],
+    call: { outcome: "abandoned" },
+  },
+  {
+    name: "a stop to an agent that did not say who calls",
+    reports: [
+      [
+        ["us", "Hi, it's me!"],
+        ["them", "Stop calling me"],
+      ],
+    ],
+    call: { outcome: "opted_out", disclosed_at: null },
+    stops: true,
+  },
+  {
+    name: "nobody who answers",
+    reports: [[]],
+    reason: "none",
+    call: { outcome: "no_answer", answered_by: null },
+  },
+];
+
+describe.each(KINDS)("%s", (kind) => {
+  /** A person and a call for each case, one whose stop comes late, and one who is erased. */
+  let people: { playerId: string; callId: string; tell: ReturnType<ReturnType<typeof reporting>["told"]> }[];
+  let campaign: string;
+  let bodies: Body[];
+  beforeAll(async () => {
+    asked = [];
+    scenario = await callScenario(service);
+    const { callback_path } = await provider(kind);
+    for (let n = 0; n < TOLD.length + 2; n += 1) await scenario.caller();
+    campaign = await calling();
+    bodies = asked.map(({ body }) => body);
+    const { told } = reporting(kind, callback_path);
+    people = (await scenario.calls()).map((call: { id: string; player_id: string; send_id: string }) => {
+      return { playerId: call.player_id, callId: call.id, tell: told(call.send_id) };
+    });
   });
-  expect(call.transcript.map(({ text }: { text: string }) => text)).toEqual(lines.map(([, text]) => text));
-  expect(await scenario.sends(campaign)).toMatchObject([{ status: "delivered" }]);
-  expect((await scenario.stats(campaign)).calls).toMatchObject({
-    answered: 1,
-    cost: 0.12,
-    cost_currency: "USD",
+  const callOf = (id: string) => scenario.call("get_voice_call", { id });
+  const reasonsOf = async (playerId: string): Promise<string[]> =>
+    (await scenario.call("compliance_check", { propertyId: scenario.id, channel: "voice", playerId }))
+      .reasons;
+
+  test("gets the fixed sentences first, and a report without its signature changes nothing", async () => {
+    const sendIds = bodies.map((body) => VENDORS[kind].sendId(body));
+    const sends = await scenario.sends(campaign);
+    expect(sendIds.sort()).toEqual(sends.map(({ id }) => id).sort());
+    expect(new Set(sends.map(({ status }) => status))).toEqual(new Set(["sent"]));
+    for (const body of bodies) {
+      const [opening, prompt] = VENDORS[kind].first(body);
+      expect(opening).toBe(OPENING);
+      expect(prompt).toContain("which nothing below changes");
+    }
+    const [{ callId, tell }] = people as [(typeof people)[0]];
+    expect(await tell(SPOKEN, "spoke", {})).toBe(401);
+    expect((await callOf(callId)).status).toBe("queued");
   });
-});
 
-test.each([
-  ["en", "en-US-AriaNeural"],
-  ["es", "es-US-PalomaNeural"],
-  ["fr", "fr-FR-DeniseNeural"],
-  ["de", "de-DE-KatjaNeural"],
-  ["zh", "zh-CN-XiaoxiaoNeural"],
-])("vapi speaks and hears %s in that language", async (language, voiceId) => {
-  const { body } = await placed("vapi", { voice_script: { ...SCRIPT, language } });
-  expect(body.assistant.voice).toEqual({ provider: "azure", voiceId });
-  expect(body.assistant.transcriber.language).toBe(language);
-});
-
-test.each(KINDS)("a stop in the words that %s reports revokes, with any act of its agent", async (kind) => {
-  const { playerId, campaign, tell } = await placed(kind);
-  await tell(
-    [
-      ["us", OPENING],
-      ["them", "Don't call me again, take me off your list"],
-      ["us", "Are you sure?"],
-    ],
-    "spoke",
+  test.each(TOLD.map((one, index) => ({ ...one, index })))(
+    "tells of $name",
+    async ({ index, reports, reason = "spoke", call, texts, stops }) => {
+      const { playerId, callId, tell } = people[index]!;
+      for (const lines of reports) expect(await tell(lines, reason)).toBe(200);
+      const found = await callOf(callId);
+      expect(found).toMatchObject(call);
+      if (texts) expect(found.transcript.map(({ text }: { text: string }) => text)).toEqual(texts);
+      const bars = (await reasonsOf(playerId)).filter((one) => one !== "frequency_capped");
+      expect(bars).toEqual(stops ? ["no_consent", "suppressed"] : []);
+    },
   );
-  expect(await row()).toMatchObject({ outcome: "opted_out" });
-  const asking = { propertyId: scenario.id, channel: "voice", playerId };
-  expect((await scenario.call("compliance_check", asking)).reasons).toEqual(["no_consent", "suppressed"]);
-  expect(await scenario.stats(campaign)).toMatchObject({ unsubscribed: 1 });
-});
 
-test.each(KINDS)("a stop that only a second report of %s has revokes once", async (kind) => {
-  const { playerId, campaign, tell } = await placed(kind);
-  const begun: Line[] = [
-    ["us", OPENING],
-    ["them", "Hello?"],
-  ];
-  await tell(begun, "spoke");
-  expect(await row()).toMatchObject({ outcome: "completed" });
-  const whole: Line[] = [...begun, ["them", "Stop calling me"]];
-  await tell(whole, "spoke");
-  const call = await row();
-  expect(call).toMatchObject({ status: "ended", outcome: "opted_out" });
-  expect(call.transcript).toHaveLength(3);
-  const asking = { propertyId: scenario.id, channel: "voice", playerId };
-  expect((await scenario.call("compliance_check", asking)).allowed).toBe(false);
-  expect(await scenario.stats(campaign)).toMatchObject({ unsubscribed: 1 });
-  const revocations = () =>
-    scenario.query(
-      (sql) => sql`select id from consent_records where property_id = ${scenario.id} and action = 'revoked'`,
-    );
-  const before = await revocations();
-  await tell([...whole, ["us", "Goodbye."]], "spoke");
-  expect((await row()).transcript).toHaveLength(4);
-  expect(await revocations()).toEqual(before);
-});
+  test("tells of a stop in a second report alone, which revokes once", async () => {
+    const { playerId, callId, tell } = people[TOLD.length]!;
+    const revocations = () =>
+      scenario.query(
+        (sql) => sql`
+          select id from consent_records
+          where property_id = ${scenario.id} and player_id = ${playerId} and action = 'revoked'`,
+      );
+    const begun: Line[] = [
+      ["us", OPENING],
+      ["them", "Good evening"],
+    ];
+    await tell(begun, "spoke");
+    expect(await callOf(callId)).toMatchObject({ outcome: "completed" });
+    expect(await revocations()).toEqual([]);
+    const whole: Line[] = [...begun, ["them", "Stop calling me"]];
+    await tell(whole, "spoke");
+    const call = await callOf(callId);
+    expect(call).toMatchObject(STOPPED);
+    expect(call.transcript).toHaveLength(3);
+    expect(await reasonsOf(playerId)).toEqual(["no_consent", "suppressed"]);
+    const before = await revocations();
+    expect(before.length).toBeGreaterThan(0);
+    await tell([...whole, ["us", "Goodbye."]], "spoke");
+    expect((await callOf(callId)).transcript).toHaveLength(4);
+    expect(await revocations()).toEqual(before);
+  });
 
-test.each(KINDS)("a stop that a second report of %s has in as many lines revokes", async (kind) => {
-  const { playerId, tell } = await placed(kind);
-  await tell(
-    [
-      ["us", OPENING],
-      ["them", "Hello?"],
-    ],
-    "spoke",
-  );
-  await tell(
-    [
-      ["us", OPENING],
-      ["them", "Hello? Stop calling me"],
-    ],
-    "spoke",
-  );
-  const call = await row();
-  expect(call).toMatchObject({ status: "ended", outcome: "opted_out" });
-  expect(call.transcript[1].text).toBe("Hello? Stop calling me");
-  const asking = { propertyId: scenario.id, channel: "voice", playerId };
-  expect((await scenario.call("compliance_check", asking)).allowed).toBe(false);
-});
+  test("is counted by what it told", async () => {
+    const { unsubscribed, calls } = await scenario.stats(campaign);
+    expect(unsubscribed).toBe(5);
+    expect(calls).toMatchObject({
+      placed: 11,
+      open: 1,
+      no_answer: 1,
+      opted_out: 5,
+      abandoned: 2,
+      abandoned_share: { abandoned: 2 },
+      cost_currency: "USD",
+    });
+    expect(calls.answered + calls.voicemail).toBe(9);
+    expect(calls.cost).toBeCloseTo(10 * 0.12);
+    const sends = await scenario.sends(campaign);
+    expect(sends.filter(({ status }) => status === "failed")).toMatchObject([
+      { error_code: "abandoned" },
+      { error_code: "no_answer" },
+    ]);
+  });
 
-test.each(KINDS)("a stop in a report of %s that is shorter than another one revokes", async (kind) => {
-  const { playerId, tell } = await placed(kind);
-  await tell(
-    [
-      ["us", OPENING],
-      ["them", "Well, thank you"],
-      ["us", "Goodbye."],
-    ],
-    "spoke",
-  );
-  await tell(
-    [
-      ["us", OPENING],
-      ["them", "Stop"],
-    ],
-    "spoke",
-  );
-  const call = await row();
-  expect(call).toMatchObject({ status: "ended", outcome: "opted_out" });
-  expect(call.transcript.map(({ text }: { text: string }) => text)).toEqual([
-    OPENING,
-    "Well, thank you",
-    "Goodbye.",
-    "Stop",
-  ]);
-  const asking = { propertyId: scenario.id, channel: "voice", playerId };
-  expect((await scenario.call("compliance_check", asking)).allowed).toBe(false);
-});
-
-test.each(KINDS)(
-  "a stop that %s reports bars the number though another writer holds the player",
-  async (kind) => {
-    const { playerId, tell } = await placed(kind);
-    const asking = { propertyId: scenario.id, channel: "voice", playerId };
-    const admin = postgres(service.database.url, { max: 1, onnotice: () => {} });
-    const release = await openTransaction(
-      admin,
-      (sql) => sql`select from players where property_id = ${scenario.id} and id = ${playerId} for update`,
-    );
+  test("tells of the words of an erased person, which are not kept", async () => {
+    const { playerId, callId, tell } = people[TOLD.length + 1]!;
+    await scenario.call("data_deletion", { propertyId: scenario.id, playerId, reason: "asked" });
+    await service.idle();
     const lines: Line[] = [
       ["us", OPENING],
-      ["them", "Stop calling me"],
+      ["them", "This is Zoe Smith of Elm Street"],
     ];
     expect(await tell(lines, "spoke")).toBe(200);
-    expect((await scenario.call("compliance_check", asking)).reasons).toEqual(["suppressed"]);
-    await release();
-    await admin.end();
-    await service.internals.db.asSystem(
-      (sql) =>
-        sql`update queue set run_at = now() where property_id = ${scenario.id} and name = 'receive_notices'`,
-    );
-    service.internals.wake();
-    await service.idle();
-    expect((await scenario.call("compliance_check", asking)).reasons).toEqual(["no_consent", "suppressed"]);
-    expect(await row()).toMatchObject({ outcome: "opted_out" });
-  },
-);
+    expect(await callOf(callId)).toMatchObject({
+      status: "ended",
+      player_id: null,
+      transcript: [],
+      provider_call_id: null,
+    });
+  });
+});
+
+test("vapi speaks and hears each language in that language, and like bland records no voice", async () => {
+  const { body } = await placed("vapi");
+  expect(body.assistant.artifactPlan).toEqual({ recordingEnabled: false });
+  for (const [language, voiceId] of [
+    ["en", "en-US-AriaNeural"],
+    ["es", "es-US-PalomaNeural"],
+    ["fr", "fr-FR-DeniseNeural"],
+    ["de", "de-DE-KatjaNeural"],
+    ["zh", "zh-CN-XiaoxiaoNeural"],
+  ]) {
+    asked = [];
+    await scenario.caller();
+    await calling({ voice_script: { ...SCRIPT, language } });
+    const { assistant } = asked[0]!.body;
+    expect(assistant.voice).toEqual({ provider: "azure", voiceId });
+    expect(assistant.transcriber.language).toBe(language);
+  }
+  asked = [];
+  const bland = await placed("bland");
+  expect(bland.body.record).toBe(false);
+});
+
+test("a stop that a vendor reports bars the number though another writer holds the player", async () => {
+  const { playerId, tell } = await placed("bland");
+  const asking = { propertyId: scenario.id, channel: "voice", playerId };
+  const admin = postgres(service.database.url, { max: 1, onnotice: () => {} });
+  const release = await openTransaction(
+    admin,
+    (sql) => sql`select from players where property_id = ${scenario.id} and id = ${playerId} for update`,
+  );
+  const lines: Line[] = [
+    ["us", OPENING],
+    ["them", "Stop calling me"],
+  ];
+  expect(await tell(lines, "spoke")).toBe(200);
+  expect((await scenario.call("compliance_check", asking)).reasons).toEqual(["suppressed"]);
+  await release();
+  await admin.end();
+  await service.internals.db.asSystem(
+    (sql) =>
+      sql`update queue set run_at = now() where property_id = ${scenario.id} and name = 'receive_notices'`,
+  );
+  service.internals.wake();
+  await service.idle();
+  expect((await scenario.call("compliance_check", asking)).reasons).toEqual(["no_consent", "suppressed"]);
+  expect(await row()).toMatchObject({ outcome: "opted_out" });
+});
 
 test("a stop that is reported again before it is in force is answered once it is", async () => {
   const { playerId, tell } = await placed("vapi");
@@ -280,38 +418,6 @@ test("a stop that is reported again before it is in force is answered once it is
   await freePlayer();
   await admin.end();
 }, 60_000);
-
-test.each(KINDS)("a person who speaks of a voicemail to %s later in the call is a person", async (kind) => {
-  const { campaign, tell } = await placed(kind);
-  await tell(
-    [
-      ["us", OPENING],
-      ["them", "Hello?"],
-      ["us", "You have free play."],
-      ["them", "Can you leave that on my voicemail?"],
-    ],
-    "spoke",
-  );
-  expect(await row()).toMatchObject({ outcome: "completed", answered_by: "human" });
-  expect((await scenario.stats(campaign)).calls).toMatchObject({ answered: 1, voicemail: 0 });
-});
-
-test.each(KINDS)(
-  "the first words that %s reports tell a machine, in one line or in several",
-  async (kind) => {
-    const { tell } = await placed(kind);
-    await tell(
-      [
-        ["us", OPENING],
-        ["them", "You have reached Ana."],
-        ["them", "Please leave a message after the tone."],
-        ["us", "You have free play."],
-      ],
-      "spoke",
-    );
-    expect(await row()).toMatchObject({ answered_by: "machine" });
-  },
-);
 
 test.each(KINDS)("a report of %s with an impossible length keeps its stop", async (kind) => {
   const { playerId, body } = await placed(kind);
@@ -460,28 +566,10 @@ test.each([
   warned.mockRestore();
 });
 
-test("vapi and bland are told to record no voice", async () => {
-  const vapi = await placed("vapi");
-  expect(vapi.body.assistant.artifactPlan).toEqual({ recordingEnabled: false });
-  asked = [];
-  scenario = await callScenario(service);
-  const bland = await placed("bland");
-  expect(bland.body.record).toBe(false);
-});
-
 test("a provider that took nothing rests while another one places the calls", async () => {
-  const provider = (kind: Kind, isDefault: boolean) =>
-    scenario.call("create_message_provider", {
-      channel: "voice",
-      kind,
-      name: kind,
-      from_address: "+18005550199",
-      credentials: VENDORS[kind].credentials,
-      allows_gaming: true,
-      is_default: isDefault,
-    });
-  await provider("vapi", true);
-  await provider("retell", false);
+  scenario = await callScenario(service);
+  await provider("vapi", { is_default: true });
+  await provider("retell", { is_default: false });
   let silent = 0;
   apis.use(
     http.post("https://api.vapi.ai/call", () => {
@@ -490,60 +578,13 @@ test("a provider that took nothing rests while another one places the calls", as
     }),
   );
   await scenario.caller();
-  const first = await scenario.voiceCampaign();
-  await scenario.send(first);
-  await service.idle();
+  const first = await calling();
   expect(await scenario.tally(first)).toEqual({ unknown: 1 });
   await scenario.caller();
-  const second = await scenario.voiceCampaign();
-  await scenario.send(second);
-  await service.idle();
+  const second = await calling();
   apis.resetHandlers();
   expect(await scenario.tally(second)).toEqual({ sent: 1, deferred: 1 });
   expect([silent, asked.length]).toEqual([1, 1]);
-});
-
-test.each(KINDS)("an agent of %s that does not say who calls has abandoned the person", async (kind) => {
-  const { campaign, tell } = await placed(kind);
-  await tell(
-    [
-      ["us", "Hi, it's me!"],
-      ["them", "Hello?"],
-    ],
-    "spoke",
-  );
-  expect(await row()).toMatchObject({ outcome: "abandoned" });
-  expect((await scenario.stats(campaign)).calls.abandoned_share).toMatchObject({ abandoned: 1 });
-});
-
-test.each(KINDS)(
-  "a stop to an agent of %s that did not say who calls is an abandoned call too",
-  async (kind) => {
-    const { playerId, campaign, tell } = await placed(kind);
-    await tell(
-      [
-        ["us", "Hi, it's me!"],
-        ["them", "Stop calling me"],
-      ],
-      "spoke",
-    );
-    expect(await row()).toMatchObject({ outcome: "opted_out", disclosed_at: null });
-    const asking = { propertyId: scenario.id, channel: "voice", playerId };
-    expect((await scenario.call("compliance_check", asking)).allowed).toBe(false);
-    expect((await scenario.stats(campaign)).calls).toMatchObject({
-      answered: 1,
-      opted_out: 1,
-      abandoned: 1,
-      abandoned_share: { answered: 1, abandoned: 1, percent: 100 },
-    });
-  },
-);
-
-test.each(KINDS)("nobody answers %s: the message failed, and the number rests for a day", async (kind) => {
-  const { campaign, tell } = await placed(kind);
-  await tell([], "none");
-  expect(await row()).toMatchObject({ outcome: "no_answer", answered_by: null });
-  expect(await scenario.sends(campaign)).toMatchObject([{ status: "failed", error_code: "no_answer" }]);
 });
 
 const CALL: Line[] = [
@@ -593,9 +634,7 @@ test.each(KINDS)(
     expect(await row()).toMatchObject({ status: "unknown", outcome: null, error_code: "no_report" });
     const { calls } = await scenario.stats(campaign);
     expect(calls).toMatchObject({ placed: 1, unknown: 1, open: 0, answered: 0 });
-    const again = await scenario.voiceCampaign();
-    await scenario.send(again);
-    await service.idle();
+    const again = await calling();
     expect(await scenario.sends(again)).toMatchObject([{ status: "deferred" }]);
     expect(asked).toHaveLength(1);
     await tell(CALL, "spoke");
@@ -605,11 +644,11 @@ test.each(KINDS)(
 );
 
 test("a vendor that cannot be asked for a day leaves the call unknown, with an event", async () => {
+  await placed("retell");
   await scenario.call("create_webhook_endpoint", {
     url: "https://hooks.example/calls",
     events: ["campaign.call_unknown"],
   });
-  await placed("retell");
   record = () => HttpResponse.json({}, { status: 503 });
   await later(1);
   expect(await row()).toMatchObject({ status: "queued" });
@@ -684,13 +723,8 @@ test("a call that its vendor names behind the erasure is ended too, however long
     }),
   );
   endAnswer = () => HttpResponse.json({}, { status: 500 });
-  await scenario.call("create_message_provider", {
-    channel: "voice",
-    kind: "vapi",
-    name: "vapi",
-    credentials: VENDORS.vapi.credentials,
-    allows_gaming: true,
-  });
+  scenario = await callScenario(service);
+  await provider("vapi");
   const playerId = await scenario.caller();
   const campaign = await scenario.voiceCampaign();
   await scenario.send(campaign);
@@ -708,24 +742,6 @@ test("a call that its vendor names behind the erasure is ended too, however long
   await look();
   expect(ends).toContain(VENDORS.vapi.endsBy);
   expect(await row()).toMatchObject({ player_id: null, stopped_at: expect.any(String) });
-});
-
-test.each(KINDS)("the words that %s reports after an erasure are not kept", async (kind) => {
-  const { playerId, tell } = await placed(kind);
-  const about = { propertyId: scenario.id, playerId, reason: "asked" };
-  await scenario.call("data_deletion", about);
-  await service.idle();
-  const lines: Line[] = [
-    ["us", OPENING],
-    ["them", "This is Zoe Smith of Elm Street"],
-  ];
-  expect(await tell(lines, "spoke")).toBe(200);
-  expect(await row()).toMatchObject({
-    status: "ended",
-    player_id: null,
-    transcript: [],
-    provider_call_id: null,
-  });
 });
 
 test("a pressed key that Retell writes into its transcript stops the calls", async () => {
@@ -746,17 +762,10 @@ test("a call that its vendor refuses has failed, and is not waited for", async (
   apis.use(
     http.post("https://api.vapi.ai/call", () => HttpResponse.json({ message: "no" }, { status: 400 })),
   );
-  await scenario.call("create_message_provider", {
-    channel: "voice",
-    kind: "vapi",
-    name: "vapi",
-    credentials: VENDORS.vapi.credentials,
-    allows_gaming: true,
-  });
+  scenario = await callScenario(service);
+  await provider("vapi");
   await scenario.caller();
-  const campaign = await scenario.voiceCampaign();
-  await scenario.send(campaign);
-  await service.idle();
+  const campaign = await calling();
   apis.resetHandlers();
   expect(await scenario.sends(campaign)).toMatchObject([{ status: "failed" }]);
   expect(await row()).toMatchObject({ status: "ended", outcome: "failed", error_message: "no" });

@@ -31,6 +31,9 @@ let service: TestService;
 let scenario: CallScenario;
 const placed: Placed[] = [];
 let refusal: (() => Response) | undefined;
+const ONE_TURN = {
+  voice_script: { callback_number: "+18005550100", turns: [{ id: "only", say: "You have free play." }] },
+};
 const pace = { secondMs: 1, listenMs: 400 };
 const apis = setupServer(
   http.all("http://127.0.0.1*", passthrough),
@@ -40,6 +43,11 @@ const apis = setupServer(
 beforeAll(async () => {
   apis.listen({ onUnhandledFrame: "error" });
   service = await startService({ baseUrl: BASE_URL }, { callPace: pace });
+  waiting = {
+    twilio: await callsOf("twilio", 27),
+    telnyx: await callsOf("telnyx", 4),
+    "one turn": await callsOf("twilio", 4, ONE_TURN),
+  };
 });
 afterAll(async () => {
   apis.close();
@@ -49,11 +57,24 @@ beforeEach(async () => {
   placed.length = 0;
   refusal = undefined;
   pace.secondMs = 1;
-  scenario = await callScenario(service);
 });
 
-/** A placed call to a player who has agreed. */
-async function call(carrier: Carrier = "twilio", fields: object = {}) {
+/** A call that rings at a player who has agreed, and its property. */
+interface Ringing {
+  scenario: CallScenario;
+  provider: { id: string; kind: string };
+  playerId: string;
+  campaign: string;
+  call: Placed;
+}
+
+/** Calls of one campaign for each carrier, and of a campaign of one turn. A test that changes no more than its call takes one. */
+let waiting: Record<Carrier | "one turn", Ringing[]>;
+
+/** Places the calls of one campaign in a property of its own. */
+async function callsOf(carrier: Carrier, people: number, fields: object = {}): Promise<Ringing[]> {
+  placed.length = 0;
+  scenario = await callScenario(service);
   const provider = await scenario.call("create_message_provider", {
     channel: "voice",
     kind: "conversation-relay",
@@ -64,15 +85,46 @@ async function call(carrier: Carrier = "twilio", fields: object = {}) {
     unit_price: 0.1,
     price_currency: "USD",
   });
-  const playerId = await scenario.caller();
+  const players: string[] = [];
+  for (let n = 0; n < people; n += 1) players.push(await scenario.caller());
   const campaign = await scenario.voiceCampaign(fields);
   await scenario.send(campaign);
   await service.idle();
-  return { provider, playerId, campaign, call: placed[0]! };
+  const calls: { player_id: string; send_id: string }[] = await scenario.calls();
+  return players.map((playerId) => {
+    const sendId = calls.find(({ player_id }) => player_id === playerId)?.send_id ?? "none";
+    // A carrier may have refused it.
+    const one = placed.find(({ callback }) => callback.includes(sendId))!;
+    return { scenario, provider, playerId, campaign, call: one };
+  });
 }
 
-const row = async () => (await scenario.calls())[0];
-const status = async (campaign: string) => (await scenario.sends(campaign))[0];
+/** The player of the test's call. */
+let called: string;
+
+/** The only call of a new property. */
+async function call(carrier: Carrier = "twilio", fields: object = {}): Promise<Ringing> {
+  const [ringing] = await callsOf(carrier, 1, fields);
+  called = ringing!.playerId;
+  return ringing!;
+}
+
+/** One of the calls that wait. */
+function nextCall(from: Carrier | "one turn" = "twilio"): Ringing {
+  const ringing = waiting[from].shift()!;
+  ({ scenario, playerId: called } = ringing);
+  return ringing;
+}
+
+const row = async () => (await scenario.calls({ "player_id.eq": called }))[0];
+const status = async (campaign: string) => {
+  const [send] = await scenario.query(
+    (sql) => sql`
+      select status, error_code, skip_reasons from campaign_sends
+      where property_id = ${scenario.id} and campaign_id = ${campaign} and player_id = ${called}`,
+  );
+  return send;
+};
 
 /** Whether no rule but `others` bars a call to the player. */
 const isAllowed = async (playerId: string, others: string[] = []) => {
@@ -161,9 +213,10 @@ describe.each(["twilio", "telnyx"] as const)("a call by %s", (carrier) => {
       (phone: Awaited<ReturnType<typeof pickUp>>) => phone.say("Please stop calling me!"),
     ],
   ])("ends at once by %s, behind the revocation with its evidence", async (_, method, stop) => {
-    const { campaign, playerId, call: one } = await call(carrier);
+    const { campaign, playerId, call: one } = nextCall(carrier);
     const phone = await pickUp(service.baseUrl, one);
     await phone.heard(3);
+    const before = await scenario.stats(campaign);
     stop(phone);
     await phone.ended;
     // In force before the end was said.
@@ -184,12 +237,12 @@ describe.each(["twilio", "telnyx"] as const)("a call by %s", (carrier) => {
     expect(await row()).toMatchObject({ status: "ended", outcome: "opted_out" });
     const asked = { propertyId: scenario.id, channel: "voice", playerId };
     expect((await scenario.call("compliance_check", asked)).reasons).toEqual(["no_consent", "suppressed"]);
-    expect(await scenario.stats(campaign)).toMatchObject({ unsubscribed: 1 });
+    expect(await scenario.stats(campaign)).toMatchObject({ unsubscribed: before.unsubscribed + 1 });
   });
 });
 
 test("silence repeats the turn once, then says the number and ends", async () => {
-  const { call: one } = await call();
+  const { call: one } = nextCall();
   const phone = await pickUp(service.baseUrl, one);
   await phone.ended;
   expect(phone.said.slice(2)).toEqual([
@@ -201,7 +254,7 @@ test("silence repeats the turn once, then says the number and ends", async () =>
 });
 
 test("a person who talks over us is heard, one who hangs up in the first second is gone, and strange frames change nothing", async () => {
-  const { call: one } = await call();
+  const { call: one } = nextCall();
   const phone = await pickUp(service.baseUrl, one);
   phone.send(interrupt("Hello. This is"));
   phone.send({ type: "a new kind" });
@@ -213,7 +266,7 @@ test("a person who talks over us is heard, one who hangs up in the first second 
 });
 
 test("a line that breaks in mid-turn is a dropped call, as the carrier's news ends it", async () => {
-  const { campaign, call: one } = await call();
+  const { campaign, call: one } = nextCall();
   const phone = await pickUp(service.baseUrl, one);
   await phone.heard(3);
   phone.drop();
@@ -224,7 +277,7 @@ test("a line that breaks in mid-turn is a dropped call, as the carrier's news en
 });
 
 test("a frame that is too long closes the line with a code, and the call ends as a dropped one", async () => {
-  const { call: one } = await call();
+  const { call: one } = nextCall();
   const phone = await pickUp(service.baseUrl, one);
   await phone.heard(3);
   phone.say("a".repeat(20_000));
@@ -237,7 +290,7 @@ test("a frame that is too long closes the line with a code, and the call ends as
 test.each(["twilio", "telnyx"] as const)(
   "the address of a WebSocket of %s leads one call once, and only for its time",
   async (carrier) => {
-    const { playerId, call: one } = await call(carrier);
+    const { playerId, call: one } = nextCall(carrier);
     const [path, expiry] = /^(.+\/)(\d+)\./.exec(one.address)!.slice(1);
     const sendId = path!.split("/").at(-2)!;
     // A call rings, takes its longest time, and may have been queued before.
@@ -265,9 +318,6 @@ test.each(["twilio", "telnyx"] as const)(
   },
 );
 
-const ONE_TURN = {
-  voice_script: { callback_number: "+18005550100", turns: [{ id: "only", say: "You have free play." }] },
-};
 const interrupt = (utteranceUntilInterrupt: string) => {
   return { type: "interrupt", utteranceUntilInterrupt, durationUntilInterruptMs: 300 };
 };
@@ -292,7 +342,7 @@ test("last words over which a person speaks are said once more, and then the cal
 });
 
 test("a person who hangs up in the first second of a call without answers has hung up", async () => {
-  const { call: one } = await call("twilio", ONE_TURN);
+  const { call: one } = nextCall("one turn");
   pace.secondMs = 60_000;
   const phone = await pickUp(service.baseUrl, one);
   await phone.heard(4);
@@ -301,7 +351,7 @@ test("a person who hangs up in the first second of a call without answers has hu
 });
 
 test("unfinished words that can only be a stop end the call at once, and the finished ones add nothing", async () => {
-  const { playerId, call: one } = await call();
+  const { playerId, call: one } = nextCall();
   const phone = await pickUp(service.baseUrl, one);
   await phone.heard(3);
   phone.say("please stop calling", false);
@@ -314,7 +364,7 @@ test("unfinished words that can only be a stop end the call at once, and the fin
 });
 
 test("unfinished words that may be a stop wait for the rest of the sentence", async () => {
-  const { playerId, call: one } = await call();
+  const { playerId, call: one } = nextCall();
   const phone = await pickUp(service.baseUrl, one);
   await phone.heard(3);
   phone.say("no more", false);
@@ -330,7 +380,7 @@ test.each<[string, (phone: Phone) => unknown]>([
   ["is cut off by the network", (phone) => phone.drop()],
   ["says nothing more", () => {}],
 ])("a person who says an unfinished stop and then %s has stopped the calls", async (_, then) => {
-  const { playerId, call: one } = await call();
+  const { playerId, call: one } = nextCall();
   const phone = await pickUp(service.baseUrl, one);
   await phone.heard(3);
   phone.say("no more", false);
@@ -340,7 +390,7 @@ test.each<[string, (phone: Phone) => unknown]>([
 });
 
 test("an answering machine gets the whole message with the toll-free number, or nothing", async () => {
-  const { call: one } = await call();
+  const { call: one } = nextCall();
   const phone = await pickUp(service.baseUrl, one);
   await phone.heard(3);
   await report(service.baseUrl, one, { AnsweredBy: "machine_start" });
@@ -370,7 +420,7 @@ test("a gate that closes before the pick-up says nothing", async () => {
 });
 
 test("a number that is the player's no more at the pick-up hears nothing", async () => {
-  const { playerId, call: one } = await call();
+  const { playerId, call: one } = nextCall();
   await scenario.call("update_player", { id: playerId, phone: "+17025559001" });
   const phone = await pickUp(service.baseUrl, one);
   await phone.ended;
@@ -425,7 +475,7 @@ test("news out of order, twice, late or of nobody's call settles each call once"
 });
 
 test("news of an answer that comes after the end makes no answered call, and the end alone tells a length", async () => {
-  const { call: one } = await call();
+  const { call: one } = nextCall();
   await report(service.baseUrl, one, { CallStatus: "no-answer", CallDuration: "0" });
   await report(service.baseUrl, one, { CallStatus: "in-progress", AnsweredBy: "human" });
   await report(service.baseUrl, one, { CallStatus: "completed", CallDuration: "9" });
@@ -435,9 +485,7 @@ test("news of an answer that comes after the end makes no answered call, and the
     answered_by: null,
     cost: null,
   });
-  scenario = await callScenario(service);
-  placed.length = 0;
-  const { call: other } = await call();
+  const { call: other } = nextCall();
   await report(service.baseUrl, other, { CallStatus: "completed", CallDuration: "70" });
   const ended = await row();
   expect(ended).toMatchObject({ seconds: 70, cost: 0.2 });
@@ -447,7 +495,7 @@ test("news of an answer that comes after the end makes no answered call, and the
 });
 
 test("forged callbacks and handshakes are refused, and change nothing", async () => {
-  const { call: one } = await call();
+  const { call: one } = nextCall();
   const before = await row();
   expect(
     await report(service.baseUrl, one, { CallStatus: "completed" }, { "x-twilio-signature": "AAAA" }),
@@ -569,7 +617,7 @@ test.each(["twilio", "telnyx"] as const)("a call that %s never reported is asked
 });
 
 test("a person who speaks over the opening hears it once more, and not for ever", async () => {
-  const { call: one } = await call("telnyx");
+  const { call: one } = nextCall("telnyx");
   const phone = await pickUp(service.baseUrl, one);
   await phone.heard(3);
   phone.send(interrupt("Hello. This is"));
@@ -588,7 +636,7 @@ const STOPS: [string, (phone: Phone) => void][] = [
 ];
 
 test.each(STOPS)("a person whom the carrier takes for a machine stops the calls by %s", async (_, stop) => {
-  const { playerId, call: one } = await call();
+  const { playerId, call: one } = nextCall();
   const phone = await pickUp(service.baseUrl, one);
   await phone.heard(3);
   await report(service.baseUrl, one, { AnsweredBy: "machine_start" });
@@ -600,14 +648,8 @@ test.each(STOPS)("a person whom the carrier takes for a machine stops the calls 
 });
 
 test.each(STOPS)("a stop by %s is taken while the last words of a call are spoken", async (_, stop) => {
-  const turns = [{ id: "only", say: "You have free play." }];
-  const {
-    playerId,
-    campaign,
-    call: one,
-  } = await call("twilio", {
-    voice_script: { callback_number: "+18005550100", turns },
-  });
+  const { playerId, campaign, call: one } = nextCall("one turn");
+  const before = await scenario.stats(campaign);
   // No test waits for the end of these words.
   pace.secondMs = 60_000;
   const phone = await pickUp(service.baseUrl, one);
@@ -620,14 +662,14 @@ test.each(STOPS)("a stop by %s is taken while the last words of a call are spoke
   expect(call_).toMatchObject({ status: "ended", outcome: "opted_out" });
   expect(call_.transcript.at(-1)).toMatchObject({ n: 5, by: "them" });
   expect(await isAllowed(playerId)).toBe(false);
-  expect(await scenario.stats(campaign)).toMatchObject({ delivered: 1, unsubscribed: 1 });
+  expect(await scenario.stats(campaign)).toMatchObject({
+    delivered: before.delivered + 1,
+    unsubscribed: before.unsubscribed + 1,
+  });
 });
 
-test.each(STOPS)("a stop by %s is taken while the end of the call is stored", async (_, stop) => {
-  const turns = [{ id: "only", say: "You have free play." }];
-  const { playerId, call: one } = await call("twilio", {
-    voice_script: { callback_number: "+18005550100", turns },
-  });
+test("a stop is taken while the end of the call is stored", async () => {
+  const { playerId, call: one } = nextCall("one turn");
   // The end comes behind some twelve seconds of words.
   pace.secondMs = 200;
   const phone = await pickUp(service.baseUrl, one);
@@ -638,7 +680,7 @@ test.each(STOPS)("a stop by %s is taken while the end of the call is stored", as
     (sql) => sql`select from players where property_id = ${scenario.id} and id = ${playerId} for update`,
   );
   await lockWaits(admin, 1);
-  stop(phone);
+  phone.say("Stop calling me");
   await release();
   await phone.ended;
   await expect.poll(() => isAllowed(playerId)).toBe(false);
@@ -647,12 +689,13 @@ test.each(STOPS)("a stop by %s is taken while the end of the call is stored", as
 });
 
 test("a call that would pass its longest time says the number and ends", async () => {
-  const { call: one } = await call();
+  const { playerId, call: one } = nextCall();
   const phone = await pickUp(service.baseUrl, one);
   await phone.heard(3);
   await scenario.query(
     (sql) =>
-      sql`update voice_calls set started_at = ${shifted("started_at", "-290 seconds")} where property_id = ${scenario.id}`,
+      sql`update voice_calls set started_at = ${shifted("started_at", "-290 seconds")}
+        where property_id = ${scenario.id} and player_id = ${playerId}`,
   );
   phone.say("tell me more");
   await phone.ended;
@@ -661,7 +704,7 @@ test("a call that would pass its longest time says the number and ends", async (
 });
 
 test("a line that its carrier closes without a code is a person who hung up", async () => {
-  const { call: one } = await call();
+  const { call: one } = nextCall();
   const phone = await pickUp(service.baseUrl, one);
   await phone.heard(3);
   await phone.hangUp(null);
@@ -669,7 +712,7 @@ test("a line that its carrier closes without a code is a person who hung up", as
 });
 
 test("a carrier's late news changes no length, no cost and no person of a call that is over", async () => {
-  const { call: one } = await call();
+  const { call: one } = nextCall();
   const phone = await pickUp(service.baseUrl, one);
   await phone.heard(3);
   phone.press("2");
@@ -691,7 +734,7 @@ test("a carrier's late news changes no length, no cost and no person of a call t
 
 /** A person who says stop in a call while another writer holds their row, until `release`. */
 async function stopBesideWriter() {
-  const { playerId, campaign, call: one } = await call();
+  const { playerId, campaign, call: one } = nextCall();
   const phone = await pickUp(service.baseUrl, one);
   await phone.heard(3);
   const admin = postgres(service.database.url, { max: 2, onnotice: () => {} });
@@ -734,7 +777,7 @@ test("a stop is in force and ends the call while another writer holds the player
 });
 
 test("a step whose commit is not answered is heard once, and answered all the same", async () => {
-  const { playerId, call: one } = await call();
+  const { playerId, call: one } = nextCall();
   let toLose = 0;
   const { db } = service.internals;
   const asProperty: typeof db.asProperty = async (...given) => {
@@ -785,7 +828,7 @@ test("a provider is not deleted while its calls are under way", async () => {
 });
 
 test("words that were heard before the service stops are stored before the calls' WebSockets are given up", async () => {
-  const { playerId, call: one } = await call();
+  const { playerId, call: one } = nextCall();
   const { here, endCalls, stop } = await ownServer();
   const phone = await pickUp(here, one);
   await phone.heard(3);

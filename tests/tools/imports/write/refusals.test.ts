@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { detailHash, recordHash } from "#runtime/ledgers.ts";
-import { BATCH_RECORDS } from "#tools/imports/import-players.job.ts";
-import { type Imports, openImports } from "../scenario.ts";
+import { FEWEST_RECORDS, type Imports, openImports, SMALL_BATCHES } from "../scenario.ts";
 
 let imports: Imports;
 beforeAll(async () => {
-  imports = await openImports();
+  imports = await openImports(SMALL_BATCHES);
 });
 afterAll(() => imports.stop());
 beforeEach(() =>
@@ -142,7 +141,7 @@ test("rows that contradict each other in one file leave the refusal, in either o
     false,
     true,
   ]);
-  const far = Array.from({ length: BATCH_RECORDS }, (_, n) => `F${n},,`);
+  const far = Array.from({ length: FEWEST_RECORDS }, (_, n) => `F${n},,`);
   const [earlier, later] = ["R5,r4@example.com,", "R6,r4@example.com,"];
   const csv = `${HEADER}\nR4,r4@example.com,yes\n${earlier}\n${far.join("\n")}\nR4,,no\n${later}\n`;
   const { job: wide } = await imports.run({ csv, mapping, consent });
