@@ -1,7 +1,7 @@
 import { createConfig, lintFromString } from "@redocly/openapi-core";
 import spectralCore from "@stoplight/spectral-core";
 import rulesets from "@stoplight/spectral-rulesets";
-import { expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { CATALOG } from "#tools/catalog.ts";
 import { createApp } from "#transports/app/app.ts";
 import type { Live } from "#transports/console/live/watch.ts";
@@ -13,9 +13,16 @@ import { openApi } from "#transports/openapi/document.ts";
 import type { Badges } from "#transports/pages/inbox/badges.ts";
 import type { OpenCounter } from "#transports/pages/message/opens.ts";
 import { undescribed } from "../support/openapi-check.ts";
-import { startService } from "../support/service.ts";
+import { isFull } from "../support/proof-size.ts";
+import { startService, type TestService } from "../support/service.ts";
 
 const document = openApi(CATALOG, "https://api.casino.test");
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startService({ role: "web" });
+});
+afterAll(() => service?.stop());
 
 test("the OpenAPI document passes redocly's recommended rules", async () => {
   const config = await createConfig({ extends: ["recommended"] });
@@ -29,11 +36,16 @@ test("the OpenAPI document passes redocly's recommended rules", async () => {
   );
 });
 
+/** Spectral takes 20 s for the whole document, which redocly reads. Of a part it may not say which components are unused. */
+const UNUSED = "oas3-unused-component";
+
 test("the OpenAPI document passes spectral's recommended rules", async () => {
   const spectral = new spectralCore.Spectral();
   spectral.setRuleset({ extends: [[rulesets.oas as never, "recommended"]] });
-  const problems = await spectral.run(structuredClone(document));
-  expect(problems.map(({ code, message, path }) => [code, message, path.join("/")])).toEqual([]);
+  const paths = Object.entries(document.paths as object).filter((_, index) => isFull || index % 4 === 0);
+  const problems = await spectral.run(structuredClone({ ...document, paths: Object.fromEntries(paths) }));
+  const found = problems.filter(({ code }) => isFull || code !== UNUSED);
+  expect(found.map(({ code, message, path }) => [code, message, path.join("/")])).toEqual([]);
 }, 120_000);
 
 test("every operation has one place at least, and no operationId twice", () => {
@@ -114,43 +126,33 @@ test("an answer that the document does not describe is noticed", () => {
 });
 
 test("the viewer at /docs/api needs no other host", async () => {
-  const service = await startService();
-  try {
-    const { status, text, headers } = await service.get("/docs/api");
-    expect(status).toBe(200);
-    expect(headers.get("content-security-policy")).toContain("default-src 'none'");
-    const files = [...text.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path]) => path!);
-    expect(files).toContain("/docs/swagger-ui-bundle.js");
-    for (const file of files) expect((await service.get(file)).status, file).toBe(200);
-    expect(text.match(/(?:src|href)="https?:/)).toBeNull();
-  } finally {
-    await service.stop();
-  }
+  const { status, text, headers } = await service.get("/docs/api");
+  expect(status).toBe(200);
+  expect(headers.get("content-security-policy")).toContain("default-src 'none'");
+  const files = [...text.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path]) => path!);
+  expect(files).toContain("/docs/swagger-ui-bundle.js");
+  for (const file of files) expect((await service.get(file)).status, file).toBe(200);
+  expect(text.match(/(?:src|href)="https?:/)).toBeNull();
 });
 
-test("every route under /api is described, and nothing is described that is not there", async () => {
-  const service = await startService({ role: "worker" });
-  try {
-    const app = createApp(service.internals, CATALOG, {} as AdmissionControl, {
-      opens: {} as OpenCounter,
-      badges: {} as Badges,
-      live: {} as Live,
-      mcp: {} as McpFace,
-      health: {} as Health,
-    });
-    const answered = app.routes
-      .filter(({ method, path }) => method !== "ALL" && path.startsWith("/api/"))
-      .map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`);
-    const described = Object.entries(document.paths as Record<string, object>).flatMap(([path, methods]) =>
-      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
-    );
-    // It answers every method itself.
-    answered.push("POST /api/mcp");
-    // Documents about the other routes, by standards of their own.
-    const documents = ["GET /api/openapi.json", "GET /api/mcp/server-card"];
-    expect(answered.filter((route) => !described.includes(route) && !documents.includes(route))).toEqual([]);
-    expect(described.filter((route) => !answered.includes(route))).toEqual([]);
-  } finally {
-    await service.stop();
-  }
+test("every route under /api is described, and nothing is described that is not there", () => {
+  const app = createApp(service.internals, CATALOG, {} as AdmissionControl, {
+    opens: {} as OpenCounter,
+    badges: {} as Badges,
+    live: {} as Live,
+    mcp: {} as McpFace,
+    health: {} as Health,
+  });
+  const answered = app.routes
+    .filter(({ method, path }) => method !== "ALL" && path.startsWith("/api/"))
+    .map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`);
+  const described = Object.entries(document.paths as Record<string, object>).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  // It answers every method itself.
+  answered.push("POST /api/mcp");
+  // Documents about the other routes, by standards of their own.
+  const documents = ["GET /api/openapi.json", "GET /api/mcp/server-card"];
+  expect(answered.filter((route) => !described.includes(route) && !documents.includes(route))).toEqual([]);
+  expect(described.filter((route) => !answered.includes(route))).toEqual([]);
 });

@@ -29,19 +29,27 @@ const PEOPLE: Record<string, readonly string[]> = {
   admin: ["property", "user", "public", "manager", "person", "admin"],
 };
 
-/** The status by which the caller is refused; undefined where the operation is theirs. */
-function refusal(operation: Operation, path: string, caller: string): number | undefined {
+type Refusal = readonly [status: number, code: string];
+const FOREIGN: Refusal = [401, "invalid_credential"];
+const UNSCOPED: Refusal = [403, "insufficient_scope"];
+const FORBIDDEN: Refusal = [403, "forbidden"];
+
+/** The refusal that the caller gets; undefined where the operation is theirs. */
+function refusal(operation: Operation, path: string, caller: string): Refusal | undefined {
   const { access, scope } = operation;
   if (access === "public") return undefined;
   const may = PEOPLE[caller];
   if (may) {
-    const writes = scope === "write" && needsProperty(operation);
-    return may.includes(access) && !(caller === "analyst" && writes) ? undefined : 403;
+    if (access === "operator") return FORBIDDEN;
+    if (caller === "analyst" && scope === "write" && needsProperty(operation)) return UNSCOPED;
+    return may.includes(access) ? undefined : FORBIDDEN;
   }
-  if (isPersonal(operation)) return 401;
+  if (isPersonal(operation)) return FOREIGN;
   // A change of the records that a filter finds answers them.
   const reads = /^(update|delete)$/.test(operation.crud?.verb ?? "") && !path.includes("{id}");
-  return access !== "property" || scope !== caller || (reads && caller === "write") ? 403 : undefined;
+  if (scope !== caller) return UNSCOPED;
+  if (access !== "property") return FORBIDDEN;
+  return reads && caller === "write" ? UNSCOPED : undefined;
 }
 
 test.each(["analyst", "manager", "admin", "read", "write"])(
@@ -51,16 +59,17 @@ test.each(["analyst", "manager", "admin", "read", "write"])(
     let refused = 0;
     for (const operation of CATALOG.operations.values()) {
       for (const [path, verb] of routesOf(operation)) {
-        const status = refusal(operation, path, caller);
-        if (status === undefined) continue;
+        const refusedWith = refusal(operation, path, caller);
+        if (refusedWith === undefined) continue;
         refused += 1;
         const method = verb.toUpperCase();
         const sent = method === "GET" ? {} : { body: {} };
-        const answer = await service.request(method, path.replace("{id}", NOWHERE), {
+        const { status, body } = await service.request(method, path.replace("{id}", NOWHERE), {
           ...sent,
           headers: headers.get(caller)!,
         });
-        if (answer.status !== status) wrong.push(`${operation.name} ${method} ${path}: ${answer.status}`);
+        if (status !== refusedWith[0] || body.code !== refusedWith[1])
+          wrong.push(`${operation.name} ${method} ${path}: ${status} ${body.code}`);
       }
     }
     expect(wrong).toEqual([]);

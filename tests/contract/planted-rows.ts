@@ -17,8 +17,7 @@ export type Planted = Map<string, Record<string, unknown>>;
  * tomorrow is under the same tests.
  */
 export async function plantRows(admin: Admin, property: string): Promise<Planted> {
-  const columns = await columnsIn(admin);
-  const constraints = await constraintsIn(admin);
+  const [columns, constraints] = await schemaOf(admin);
   const tables = new Set(tenantTables(columns));
   const keys = constraints.filter(({ kind, table }) => kind === "f" && tables.has(table));
   const planted: Planted = new Map();
@@ -53,6 +52,15 @@ export async function plantRows(admin: Admin, property: string): Promise<Planted
   };
   for (const table of [...tables].sort()) await plant(table);
   return planted;
+}
+
+const schemas = new WeakMap<Admin, Promise<[Column[], Constraint[]]>>();
+
+/** Read once for a connection: a test plants many properties. */
+function schemaOf(admin: Admin): Promise<[Column[], Constraint[]]> {
+  const known = schemas.get(admin) ?? Promise.all([columnsIn(admin), constraintsIn(admin)]);
+  schemas.set(admin, known);
+  return known;
 }
 
 /** Documents of a form of their own, by their columns. */

@@ -13,6 +13,7 @@ import type { mcpFace } from "#transports/mcp/endpoint.ts";
 import { compose, type Running } from "#transports/start/compose.ts";
 import type { CallPace } from "#transports/voice/pace.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
+import { httpRequest } from "./http-request.ts";
 import { undescribed, unlikeOutput } from "./openapi-check.ts";
 
 export interface Tenant {
@@ -153,27 +154,29 @@ export async function startService(
     };
     const given = Object.entries(all).filter((pair): pair is [string, string] => pair[1] !== null);
     const raw = typeof body === "string" || body instanceof Uint8Array || body instanceof FormData;
-    const response = await fetch(`${baseUrl}${path}`, {
+    const {
+      status,
+      text,
+      headers: answered,
+    } = await httpRequest(`${baseUrl}${path}`, {
       method,
       headers: given,
-      ...(body !== undefined && { body: raw ? (body as string) : JSON.stringify(body) }),
+      ...(body !== undefined && { body: raw ? body : JSON.stringify(body) }),
     });
-    const text = await response.text();
-    const contentType = response.headers.get("content-type") ?? "";
+    const contentType = answered.get("content-type") ?? "";
     const json = /json/.test(contentType) && text !== "" ? JSON.parse(text) : null;
-    const { status } = response;
     const difference = undescribed({
       method,
       path,
       headers,
       status,
       contentType,
-      answered: response.headers,
+      answered,
       many: Array.isArray(body),
       body: json,
     });
     if (difference) throw new Error(`not as /api/openapi.json says: ${difference}`);
-    return { status, body: json, text, headers: response.headers };
+    return { status, body: json, text, headers: answered };
   };
   return {
     baseUrl,

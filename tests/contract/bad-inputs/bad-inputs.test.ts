@@ -94,16 +94,16 @@ function goodInput(operation: Operation): Record<string, unknown> {
   return { ...wanted, ...Object.fromEntries(mine) };
 }
 
-// Each test asks over a thousand times, and with PROOF=full many thousands.
-const LIMIT = isFull ? 600_000 : 180_000;
+// Each test asks some hundred times, and with PROOF=full many thousands.
+const LIMIT = isFull ? 600_000 : 60_000;
 
-/** One in four; the whole of it with PROOF=full. */
+/** One in eleven, so that each value, body and header meets other operations; the whole of it with PROOF=full. */
 function part<T>(whole: T[]): T[] {
-  return whole.filter((_, index) => isFull || index % 4 === 0);
+  return whole.filter((_, index) => isFull || index % 11 === 0);
 }
 
 async function flawsIn(bad: Bad[]): Promise<string[]> {
-  const left = part(bad).values();
+  const left = bad.values();
   const flaws: string[] = [];
   const ask = async () => {
     for (const one of left) flaws.push(...[(await flaw(one)) ?? []].flat());
@@ -116,11 +116,15 @@ test(
   "a body that is right but for one field is refused, for each field and operation",
   async () => {
     const seen = new Set<string>();
-    const bad = OPERATIONS.flatMap((operation) =>
+    const some = OPERATIONS.flatMap((operation) =>
       writesOf(operation).flatMap((place) =>
-        badBodies(operation, goodInput(operation), seen).map((body) => ({ operation, ...place, body })),
+        badBodies(operation, goodInput(operation), seen).map((make) => ({ operation, ...place, make })),
       ),
     );
+    const bad = part(some).flatMap(({ make, ...place }) => {
+      const body = make();
+      return body === null ? [] : [{ ...place, body }];
+    });
     expect(await flawsIn(bad)).toEqual([]);
   },
   LIMIT,
@@ -138,7 +142,7 @@ test(
         ),
       ]),
     );
-    expect(await flawsIn(bad)).toEqual([]);
+    expect(await flawsIn(part(bad))).toEqual([]);
   },
   LIMIT,
 );
@@ -162,5 +166,6 @@ test(
 
 test("after all of this, nothing that is stored has changed", async () => {
   expect(await stored()).toEqual(before);
-  expect(asked).toBeGreaterThan(isFull ? 25_000 : 5_000);
+  process.stdout.write(`bad inputs: ${asked}\n`);
+  expect(asked).toBeGreaterThan(isFull ? 25_000 : 3_000);
 });

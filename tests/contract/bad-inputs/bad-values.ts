@@ -54,22 +54,26 @@ export const HEADERS: Record<string, string>[] = [
 /**
  * Bodies that are right but for one field, of those that the operation's own schema refuses or that are never stored.
  * A value that the schema refuses reaches no handler, so the first of fields with one name and schema is enough: `seen` has
- * those of the operations before.
+ * those of the operations before. Each is made when it is called for, and is null where the schema takes the value.
  */
-export function badBodies(operation: Operation, good: Record<string, unknown>, seen: Set<string>): string[] {
+export function badBodies(
+  operation: Operation,
+  good: Record<string, unknown>,
+  seen: Set<string>,
+): (() => string | null)[] {
   const { id: _id, ...fields } = schemaOf(operation).properties ?? {};
   const whole = "id" in operation.input.shape ? { id: NOWHERE, ...good } : good;
   return Object.entries(fields).flatMap(([field, schema]) => {
     const name = `${field} ${JSON.stringify(schema)}`;
-    const isSeen = seen.has(name);
+    const values = seen.has(name) ? VALUES.filter((value) => NEVER.test(value)) : VALUES;
     seen.add(name);
-    return VALUES.flatMap((value) => {
+    return values.map((value) => () => {
       const { [field]: _, ...rest } = good;
       const text = JSON.stringify(rest);
       const body = `${text.slice(0, -1)}${text === "{}" ? "" : ","}${JSON.stringify(field)}:${value}}`;
-      if (NEVER.test(value)) return [body];
-      if (isSeen || isTakenAsNone(operation, field, value)) return [];
-      return operation.input.safeParse({ ...whole, [field]: JSON.parse(value) }).success ? [] : [body];
+      if (NEVER.test(value)) return body;
+      if (isTakenAsNone(operation, field, value)) return null;
+      return operation.input.safeParse({ ...whole, [field]: JSON.parse(value) }).success ? null : body;
     });
   });
 }

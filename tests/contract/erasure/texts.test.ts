@@ -137,7 +137,7 @@ test.each(WRITTEN)("of %s that others have written, nothing is left", async (_, 
   const rows = await plantRows(admin, propertyId);
   const { id: playerId } = await service.call("create_player", { player_id, ...PERSON }, propertyId);
   const written = texts.filter((one) => where.some((isIn) => isIn(one)));
-  for (const one of written) await write(one, rows, secret);
+  await write(written, rows, secret);
   expect((await found(propertyId, secret)).length).toBeGreaterThan(20);
   await service.call("data_deletion", { propertyId, playerId }, propertyId);
   expect(await found(propertyId, secret)).toEqual([]);
@@ -154,7 +154,7 @@ test.each([
     const rows = await plantRows(admin, propertyId);
     const { id: playerId } = await service.call("create_player", { player_id, ...PERSON }, propertyId);
     const settings = texts.filter(isSetting);
-    for (const one of settings) await write(one, rows, secret);
+    await write(settings, rows, secret);
     const { look_at } = await service.call("data_deletion", { propertyId, playerId }, propertyId);
     const named = (look_at as { table: string; column: string }[]).map(nameOf);
     expect(named.sort()).toEqual(settings.map(nameOf).sort());
@@ -168,25 +168,33 @@ test.each([
   },
 );
 
-/** A twin of the planted row has the words in this column alone. */
-async function write({ table, column, type }: Column, rows: Planted, secret: string): Promise<void> {
-  const key = rows.get(table)!;
+/** For each column a twin of the planted row has the words in it alone. */
+async function write(some: Column[], rows: Planted, secret: string): Promise<void> {
+  await admin.begin(async (sql) => {
+    await sql`set local session_replication_role = replica`;
+    for (const one of some) await writeOne(sql, one, rows.get(one.table)!, secret);
+  });
+}
+
+async function writeOne(
+  sql: postgres.TransactionSql,
+  { table, column, type }: Column,
+  key: Record<string, unknown>,
+  secret: string,
+): Promise<void> {
   const own = columns.filter((one) => one.table === table && !one.default?.startsWith("generated"));
   const names = own.map((one) => one.column);
   const twin = { [column]: said(type, secret), ...(names.includes("id") && { id: randomUUID() }) };
-  await admin.begin(async (sql) => {
-    await sql`set local session_replication_role = replica`;
-    if (!("id" in twin)) {
-      await sql`update ${sql(table)} set ${sql(twin as never)} where ${matches(sql, key)}`;
-      return;
-    }
-    const fresh = { ...freshKeys(table, column), ...twin };
-    await sql`
-      insert into ${sql(table)} (${sql(names)})
-      select ${sql(names)} from (
-        select (jsonb_populate_record(t, ${fresh as never}::jsonb)).* from ${sql(table)} t
-        where ${matches(sql, key)}) r`;
-  });
+  if (!("id" in twin)) {
+    await sql`update ${sql(table)} set ${sql(twin as never)} where ${matches(sql, key)}`;
+    return;
+  }
+  const fresh = { ...freshKeys(table, column), ...twin };
+  await sql`
+    insert into ${sql(table)} (${sql(names)})
+    select ${sql(names)} from (
+      select (jsonb_populate_record(t, ${fresh as never}::jsonb)).* from ${sql(table)} t
+      where ${matches(sql, key)}) r`;
 }
 
 /** Values that set the twin apart in the unique indexes, besides the id and the column that is written. */

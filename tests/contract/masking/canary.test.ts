@@ -3,11 +3,14 @@ import { columnsOf } from "#runtime/operation/columns.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { idFields, inputFor, overMcp, overRest, pointsTo } from "../../support/operation-calls.ts";
+import { isFull } from "../../support/proof-size.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { signedIn } from "../../transports/console/form-browser.ts";
 import { consoleRoutes, filledIn } from "../../transports/console/routes.ts";
 import { CANARY, plantCanary, SECRETS, withoutRandom } from "./canary.ts";
 
+/** The most records of which an operation is asked without PROOF=full, evenly spread. */
+const MOST_RECORDS = 12;
 /** A user's requests in a minute are limited. */
 const EACH = 150;
 const READS = [...CATALOG.operations.values()].filter(
@@ -102,20 +105,24 @@ test("no operation that reads shows a masked key or analyst anything of a person
     const every = operation.crud?.verb === "list" && {
       select: Object.keys(columnsOf(operation.crud.table)).join(","),
     };
-    for (const input of inputsOf(operation)) {
+    const look = (face: string, text: string) => {
+      const seen = secretsIn(text);
+      if (seen.length > 0)
+        told.push(`${operation.name} over ${face}: ${seen.join()} in ${text.slice(0, 1500)}`);
+    };
+    const inputs = inputsOf(operation);
+    // Odd, because every second input may be a grouped one.
+    const step = isFull ? 1 : Math.ceil(inputs.length / MOST_RECORDS) | 1;
+    for (const [index, input] of inputs.filter((_, at) => at % step === 0).entries()) {
       const wide = { ...input, ...every };
       const said = await overMcp(service, operation, wide, key);
       if (!said.isError) answered.add(operation.name);
-      if (asked++ % EACH === 0) ({ token } = await service.signIn({ role: "analyst" }));
-      const headers = { "X-Api-Key": null, Authorization: `Bearer ${token}` };
-      const rest = await overRest(service, operation, wide, headers);
-      for (const [face, text] of [
-        ["MCP", JSON.stringify(said.data)],
-        ["REST", rest.text],
-      ] as const) {
-        const seen = secretsIn(text);
-        if (seen.length > 0)
-          told.push(`${operation.name} over ${face}: ${seen.join()} in ${text.slice(0, 1500)}`);
+      look("MCP", JSON.stringify(said.data));
+      // Both are masked in one place: of the records of an operation the analyst asks for one in five.
+      if (isFull || index % 5 === 0) {
+        if (asked++ % EACH === 0) ({ token } = await service.signIn({ role: "analyst" }));
+        const headers = { "X-Api-Key": null, Authorization: `Bearer ${token}` };
+        look("REST", (await overRest(service, operation, wide, headers)).text);
       }
     }
   }
@@ -160,7 +167,8 @@ test("no page of the console shows a masked analyst anything of a person", async
   const told: string[] = [];
   let one = await signedIn(service, { role: "analyst" });
   let read = 0;
-  for (const at of pages()) {
+  // One in three without PROOF=full: of a page about eight records, another two or three for each page.
+  for (const at of [...pages()].filter((_, index) => isFull || index % 3 === 0)) {
     if (read % EACH === 0) one = await signedIn(service, { role: "analyst" });
     const { status, text } = await one.get(`${at}?q=C-1&player=C-1`);
     if (status === 200) read += 1;
@@ -169,7 +177,7 @@ test("no page of the console shows a masked analyst anything of a person", async
     if (seen.length > 0) told.push(`${at}: ${seen.join()}`);
   }
   expect(told).toEqual([]);
-  expect(read).toBeGreaterThan(100);
+  expect(read).toBeGreaterThan(isFull ? 180 : 60);
 }, 240_000);
 
 /** The addresses of the console's pages, about several records each, and of each table and record. */

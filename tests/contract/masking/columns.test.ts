@@ -2,6 +2,8 @@ import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { columnsOf } from "#runtime/operation/columns.ts";
 import { CATALOG } from "#tools/catalog.ts";
+import { httpRequest } from "../../support/http-request.ts";
+import { isFull } from "../../support/proof-size.ts";
 import type { Admin } from "../../support/schema.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type Planted, plantRows } from "../planted-rows.ts";
@@ -188,7 +190,7 @@ interface Text {
   type: string;
 }
 
-/** Columns of lists that can hold a word that nobody has thought of. */
+/** Columns of lists that may hold a word that nobody has thought of. */
 async function texts(): Promise<Text[]> {
   const found: Text[] = [];
   for (const table of LISTS) {
@@ -198,16 +200,14 @@ async function texts(): Promise<Text[]> {
     const answered = columnsOf(table);
     for (const { column, type } of types) {
       if (!/^(?:text|character|jsonb?)/.test(type) || !Object.hasOwn(answered, column)) continue;
-      if (Object.hasOwn(answered[column]!, "sql")) continue;
-      const one = { table: table.name, column, type };
-      if (await holding(one, async () => true).catch(() => false)) found.push(one);
+      if (!Object.hasOwn(answered[column]!, "sql")) found.push({ table: table.name, column, type });
     }
   }
   return found;
 }
 
-/** Runs work while the planted record has the word in the column, as far as the table's checks take one. */
-async function holding<T>({ table, column, type }: Text, work: () => Promise<T>): Promise<T> {
+/** Runs work while the planted record has the word in the column, where the table's checks take one. */
+async function holding({ table, column, type }: Text, work: () => Promise<void>): Promise<void> {
   const id = own.get(table)!.id as string;
   const [before] = await admin`select ${admin(column)} as held from ${admin(table)} where id = ${id}`;
   const write = (value: unknown) =>
@@ -216,12 +216,14 @@ async function holding<T>({ table, column, type }: Text, work: () => Promise<T>)
       await sql`set local session_replication_role = replica`;
       await sql`update ${sql(table)} set ${sql({ [column]: value } as never)} where id = ${id}`;
     });
-  await write(
-    SHAPED[`${table}.${column}`] ??
-      (/json/.test(type) ? { said: WORD } : type.endsWith("[]") ? [WORD] : WORD),
+  const word = /json/.test(type) ? { said: WORD } : type.endsWith("[]") ? [WORD] : WORD;
+  const isTaken = await write(SHAPED[`${table}.${column}`] ?? word).then(
+    () => true,
+    () => false,
   );
+  if (!isTaken) return;
   try {
-    return await work();
+    await work();
   } finally {
     await write(before!.held);
   }
@@ -235,26 +237,37 @@ let Authorization: string;
 /** Asked without a look at the schemas: the word has not the form that most columns have. */
 async function ask(path: string): Promise<{ status: number; said: string }> {
   if (asked++ % EACH === 0) Authorization = `Bearer ${(await service.signIn({ role: "analyst" })).token}`;
-  const answer = await fetch(service.baseUrl + path, { headers: { Authorization } });
-  return { status: answer.status, said: await answer.text() };
+  const { status, text } = await httpRequest(service.baseUrl + path, {
+    method: "GET",
+    headers: [["Authorization", Authorization]],
+  });
+  return { status, said: text };
+}
+
+/** Every other one, of the next column the others; all with PROOF=full. */
+function part<T>(turn: number, whole: T[]): T[] {
+  return whole.filter((_, index) => isFull || index % 2 === turn % 2);
 }
 
 test("a text of a listed table is masked and cannot be guessed, unless it is named as harmless", async () => {
   const shown: string[] = [];
   const guessed: string[] = [];
-  for (const text of await texts()) {
+  for (const [turn, text] of (await texts()).entries()) {
     const { table, column } = text;
     const id = own.get(table)!.id as string;
     const name = `${table}.${column}`;
     await holding(text, async () => {
-      const answers = [`/api/${table}`, `/api/${table}/${id}`, `/api/${table}?select=${column}`];
-      const told = [];
-      for (const path of answers) told.push(await ask(path));
-      expect(
-        told.map(({ status }) => status),
-        name,
-      ).toEqual([200, 200, 200]);
-      if (told.some(({ said }) => UNSEEN.test(withoutRandom(said)))) return shown.push(name);
+      const told: string[] = [];
+      const list = `/api/${table}`;
+      for (const path of [list, ...part(turn, [`${list}/${id}`, `${list}?select=${column}`])]) {
+        const { status, said } = await ask(path);
+        expect(status, path).toBe(200);
+        told.push(said);
+      }
+      if (told.some((said) => UNSEEN.test(withoutRandom(said)))) {
+        shown.push(name);
+        return;
+      }
       const filters = [
         `${column}.like=Zyx*`,
         `${column}=ilike.zyx*`,
@@ -264,7 +277,7 @@ test("a text of a listed table is masked and cannot be guessed, unless it is nam
           ? [`${column}.any.like=Zyx*`, `${column}->>any=gt.Zyw`, `${column}.cs={"any":"${WORD}"}`]
           : []),
       ];
-      for (const filter of filters) {
+      for (const filter of part(turn, filters)) {
         const { status, said } = await ask(`/api/${table}?${filter}`);
         const refused = status === 400 && /masked for you|does not fit|has no order/.test(said);
         if (!refused) guessed.push(`${table}?${filter}: ${said}`);

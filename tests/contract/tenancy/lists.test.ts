@@ -6,6 +6,7 @@ import { reader } from "#db/query/reader.ts";
 import { driverOf, query as statementOn } from "#db/sql.ts";
 import { readableOf } from "#runtime/operation/columns.ts";
 import { CATALOG } from "#tools/catalog.ts";
+import { isFull } from "../../support/proof-size.ts";
 import type { Admin } from "../../support/schema.ts";
 import { startService, type Tenant, type TestService } from "../../support/service.ts";
 import { plantRows } from "../planted-rows.ts";
@@ -37,6 +38,7 @@ async function planted(table: string, property: string): Promise<Record<string, 
 
 test("no column of a list tells of another property's row that has a value of its own", async () => {
   const told: string[] = [];
+  let turn = 0;
   for (const { name, columns } of LISTS) {
     const [mine, [foreign]] = [await planted(name, service.tenant.id), await planted(name, rival.id)];
     for (const [column, { read }] of Object.entries(columns)) {
@@ -44,7 +46,9 @@ test("no column of a list tells of another property's row that has a value of it
       if (read !== "answered" || typeof value !== "string" || mine.some((row) => row[column] === value))
         continue;
       const given = encodeURIComponent(value);
-      for (const filter of [`${column}.eq=${given}`, `${column}=eq.${given}`, `${column}.in=("${given}")`]) {
+      const forms = [`${column}.eq=${given}`, `${column}=eq.${given}`, `${column}.in=("${given}")`];
+      turn++;
+      for (const filter of isFull ? forms : [forms[turn % forms.length]!]) {
         const { status, text, headers } = await service.get(`/api/${name}?${filter}`, {
           Prefer: "count=exact",
         });

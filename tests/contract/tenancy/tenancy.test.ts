@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { isPersonal } from "#runtime/funnel/access.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { overUrl } from "../../support/command-line.ts";
 import { inputFor, overMcp, overRest } from "../../support/operation-calls.ts";
+import { isFull } from "../../support/proof-size.ts";
 import { type Admin, fingerprints } from "../../support/schema.ts";
 import { type Answer, startService, type Tenant, type TestService } from "../../support/service.ts";
 import { type Planted, plantRows } from "../planted-rows.ts";
@@ -12,9 +14,6 @@ import { inputNaming, type Pointer, pointers } from "./pointers.ts";
 
 const OPERATIONS = [...CATALOG.operations.values()];
 const TABLES = [...CATALOG.tables.values()];
-/** Of a signed-in user alone: an API key is no credential there. */
-const isPersonal = ({ realm, access, core }: Operation) =>
-  realm === "system" && (access === "user" || (access === "manager" && core));
 const OPEN = OPERATIONS.filter(({ access }) => access === "property");
 
 let service: TestService;
@@ -49,6 +48,7 @@ function credential(operation: Operation): Record<string, string | null> {
   return { "X-Api-Key": null, Authorization: manager };
 }
 
+const openPointers = () => pointers().filter(({ operation }) => operation.access === "property");
 const naming = (pointer: Pointer, id: string) => inputNaming(pointer, id, { tenant: service.tenant.id, own });
 
 /** Requests that tried to reach what is not theirs. */
@@ -73,6 +73,9 @@ function probePath(method: string, path: string, options: Parameters<TestService
   probes.rest++;
   return service.request(method, path, options);
 }
+
+/** Every operation is asked over REST. The other faces end in the same call, so one in so many is asked by them too. */
+const isAsked = (index: number, of: number) => isFull || index % of === 0;
 
 const masked = (text: string, id: string) => text.replaceAll(id, "<id>");
 
@@ -101,7 +104,8 @@ test("a record of another property is answered like one that does not exist, by 
 
 test("a record of another property is answered like one that does not exist, by every tool over MCP", async () => {
   const told: string[] = [];
-  for (const pointer of pointers().filter(({ operation }) => operation.access === "property")) {
+  for (const [index, pointer] of openPointers().entries()) {
+    if (!isAsked(index, 3)) continue;
     const { operation, field, table } = pointer;
     const foreign = theirs.get(table.name)!.id as string;
     const nowhere = randomUUID();
@@ -119,12 +123,11 @@ test("a record of another property is answered like one that does not exist, by 
 
 test("a record of another property is answered like one that does not exist, by every command", async () => {
   const told: string[] = [];
-  const asked = new Set<string>();
-  for (const pointer of pointers().filter(({ operation }) => operation.access === "property")) {
+  // One field each: what answers is REST, which all of them have been asked over.
+  const first = [...Map.groupBy(openPointers(), ({ operation }) => operation)].map(([, [one]]) => one!);
+  const asked = first.filter((_, index) => isAsked(index, 6));
+  for (const pointer of asked) {
     const { operation, field, table } = pointer;
-    // One field each: what answers is REST, which all of them have been asked over.
-    if (asked.has(operation.name)) continue;
-    asked.add(operation.name);
     const foreign = theirs.get(table.name)!.id as string;
     const nowhere = randomUUID();
     const one = await probeCli(operation, naming(pointer, foreign), service.tenant.key);
@@ -135,21 +138,20 @@ test("a record of another property is answered like one that does not exist, by 
     if (field === "id" && one.code !== "not_found") told.push(`${operation.name}: ${JSON.stringify(one)}`);
   }
   expect(told).toEqual([]);
-  expect(asked.size).toBeGreaterThan(40);
+  expect(first.length).toBeGreaterThan(40);
 });
 
 test("a rival's key gets nothing of a record by its own id, by every face", async () => {
   const told: string[] = [];
-  for (const pointer of pointers().filter(({ operation }) => operation.access === "property")) {
-    const { operation, field, table } = pointer;
-    if (field !== "id") continue;
-    const record = theirs.get(table.name)!.id as string;
-    const input = naming(pointer, record);
-    const rest = await probe(operation, input, { "X-Api-Key": other.key });
-    const { data } = await probeMcp(operation, input, { "X-Api-Key": other.key });
-    const cli = await probeCli(operation, input, other.key);
-    for (const code of [rest.body.code, data.code, cli.code])
-      if (code !== "not_found") told.push(`${operation.name}: ${code}`);
+  const records = openPointers().filter(({ field }) => field === "id");
+  for (const [index, pointer] of records.entries()) {
+    const { operation, table } = pointer;
+    const input = naming(pointer, theirs.get(table.name)!.id as string);
+    const codes = [(await probe(operation, input, { "X-Api-Key": other.key })).body.code];
+    if (isAsked(index, 4))
+      codes.push((await probeMcp(operation, input, { "X-Api-Key": other.key })).data.code);
+    if (isAsked(index, 6)) codes.push((await probeCli(operation, input, other.key)).code);
+    for (const code of codes) if (code !== "not_found") told.push(`${operation.name}: ${code}`);
   }
   expect(told).toEqual([]);
 });
@@ -157,13 +159,13 @@ test("a rival's key gets nothing of a record by its own id, by every face", asyn
 test("naming another property is refused, and does not tell whether it exists", async () => {
   const told: string[] = [];
   const bound = OPERATIONS.filter(({ property, access }) => property !== null && access !== "operator");
-  for (const operation of bound) {
+  for (const [index, operation] of bound.entries()) {
     for (const property of [rival.id, randomUUID()]) {
       const input = inputFor(operation, { [operation.property!]: property });
       const { status, body } = await probe(operation, input, credential(operation));
       if (status !== 403 || body.error !== "wrong_property")
         told.push(`${operation.name}: ${status} ${JSON.stringify(body)}`);
-      if (operation.access !== "property") continue;
+      if (operation.access !== "property" || !isAsked(index, 6)) continue;
       const { data } = await probeMcp(operation, input);
       if (data.code !== "wrong_property") told.push(`${operation.name} over MCP: ${JSON.stringify(data)}`);
       const { code, text } = await probeCli(operation, input, service.tenant.key);
@@ -176,10 +178,9 @@ test("naming another property is refused, and does not tell whether it exists", 
 
 test("X-Property-Id of another property is refused by every operation", async () => {
   const told: string[] = [];
-  for (const operation of OPERATIONS.filter(
-    ({ realm, access }) => realm === "property" && access !== "operator",
-  )) {
-    for (const property of [rival.id, randomUUID()]) {
+  const inProperty = OPERATIONS.filter(({ realm, access }) => realm === "property" && access !== "operator");
+  for (const [index, operation] of inProperty.entries()) {
+    for (const property of isAsked(index, 3) ? [rival.id, randomUUID()] : [rival.id]) {
       const input = inputFor(
         operation,
         operation.property ? { [operation.property]: service.tenant.id } : {},
@@ -195,7 +196,7 @@ test("X-Property-Id of another property is refused by every operation", async ()
       if (status !== 403 || body.error !== "wrong_property")
         told.push(`${operation.name}: ${status} ${JSON.stringify(body)}`);
     }
-    if (operation.access !== "property") continue;
+    if (operation.access !== "property" || !isAsked(index, 6)) continue;
     const input = { id: randomUUID(), ...inputFor(operation) };
     const { data } = await probeMcp(operation, input, { "X-Property-Id": rival.id });
     if (data.code !== "wrong_property") told.push(`${operation.name} over MCP: ${JSON.stringify(data)}`);
@@ -205,10 +206,10 @@ test("X-Property-Id of another property is refused by every operation", async ()
 
 test("no filter of a list reaches another property's row", async () => {
   const told: string[] = [];
-  for (const table of TABLES.filter(({ verbs }) => verbs.includes("list"))) {
+  for (const [turn, table] of TABLES.filter(({ verbs }) => verbs.includes("list")).entries()) {
     const foreign = theirs.get(table.name)!.id as string;
     const path = `/api/${table.name}`;
-    for (const filter of [
+    const filters = [
       `id.eq=${foreign}`,
       `id=eq.${foreign}`,
       `property_id.eq=${rival.id}`,
@@ -217,7 +218,9 @@ test("no filter of a list reaches another property's row", async () => {
       `property_id.neq=${service.tenant.id}`,
       `id=in.(${foreign})`,
       `property_id.not.eq=${service.tenant.id}`,
-    ]) {
+    ];
+    // Half of them, of the next list the other half.
+    for (const filter of filters.filter((_, index) => isAsked(index + turn, 2))) {
       const { status, text } = await probePath("GET", `${path}?${filter}`);
       if (status !== 200 || text !== "[]") told.push(`${table.name}?${filter}: ${status} ${text}`);
     }
@@ -245,15 +248,13 @@ test("a change of all rows that match a filter passes over another property's", 
   expect(told).toEqual([]);
 });
 
-test("a key that may only read is refused by every operation that writes", async () => {
+test("a key that may only read is refused over MCP and by the command line too", async () => {
   const told: string[] = [];
-  for (const operation of OPERATIONS.filter(
+  const writing = OPERATIONS.filter(
     (one) => one.scope === "write" && one.access !== "public" && !isPersonal(one),
-  )) {
+  );
+  for (const operation of writing.filter((_, index) => isAsked(index, 6))) {
     const input = { id: randomUUID(), ...inputFor(operation) };
-    const { status, body } = await probe(operation, input, { "X-Api-Key": service.tenant.readKey });
-    if (status !== 403 || body.error !== "insufficient_scope")
-      told.push(`${operation.name}: ${status} ${JSON.stringify(body)}`);
     const { data } = await probeMcp(operation, input, { "X-Api-Key": service.tenant.readKey });
     if (data.code !== "insufficient_scope") told.push(`${operation.name} over MCP: ${JSON.stringify(data)}`);
     const { id: _, ...flags } = input;
@@ -282,73 +283,20 @@ test("without a credential every operation is refused in the specification's wor
   expect(told).toEqual([]);
 });
 
-test("an analyst and a key may not do what a manager may", async () => {
-  const analyst = `Bearer ${(await service.signIn({ role: "analyst" })).token}`;
-  const managed = OPERATIONS.filter(
-    ({ access, scope }) => /^(manager|person)$/.test(access) && scope === "write",
-  );
-  for (const operation of managed) {
-    const input = {
-      id: randomUUID(),
-      ...inputFor(operation, operation.property ? { [operation.property]: service.tenant.id } : {}),
-    };
-    const asAnalyst = await probe(operation, input, { "X-Api-Key": null, Authorization: analyst });
-    expect(asAnalyst.status, operation.name).toBe(403);
-    const asKey = await probe(operation, input);
-    const code = isPersonal(operation) ? "invalid_credential" : "forbidden";
-    expect(asKey.body, operation.name).toMatchObject({ code });
-  }
-  const platform = OPERATIONS.filter(({ access }) => access === "operator");
-  for (const operation of platform) {
-    const { body } = await probe(
-      operation,
-      { id: randomUUID(), ...inputFor(operation) },
-      { "X-Api-Key": null, Authorization: manager },
-    );
-    expect(body, operation.name).toMatchObject({ code: "forbidden" });
-  }
-  expect(managed.length).toBeGreaterThan(1);
-});
-
-test("a manager may not do what only an admin of the property may", async () => {
-  const asManager = `Bearer ${(await service.signIn({ role: "manager" })).token}`;
-  const administered = OPERATIONS.filter(({ access }) => access === "admin");
-  for (const operation of administered) {
-    const input = inputFor(operation, { [operation.property!]: service.tenant.id });
-    const { body } = await probe(operation, input, { "X-Api-Key": null, Authorization: asManager });
-    expect(body, operation.name).toMatchObject({ code: "forbidden" });
-  }
-  expect(administered.length).toBeGreaterThan(1);
-});
-
-test("a caller who only reads in a property is told so by every operation that writes, and learns nothing of a rival's key", async () => {
-  const headers = {
-    "X-Api-Key": null,
-    Authorization: `Bearer ${(await service.signIn({ role: "analyst" })).token}`,
-  };
-  const keyOf = async (property_id: string) =>
-    (await service.call("create_api_key", { property_id, name: "to be revoked" })).id as string;
-  const told: string[] = [];
-  for (const operation of OPERATIONS.filter(
-    ({ scope, access }) => scope === "write" && access !== "public",
-  )) {
-    const named = operation.property ? { [operation.property]: service.tenant.id } : {};
-    const key = operation.name === "revoke_api_key" ? { key_id: await keyOf(service.tenant.id) } : {};
-    const id = "id" in operation.input.shape && { id: randomUUID() };
-    const input = { ...id, ...inputFor(operation, { ...named, ...key }) };
-    const { status, body } = await probe(operation, input, headers);
-    if (status !== 403 || !["insufficient_scope", "forbidden"].includes(body.code))
-      told.push(`${operation.name}: ${status} ${JSON.stringify(body)}`);
-  }
-  expect(told).toEqual([]);
-  const revoke = "/api/functions/revoke-api-key";
-  const ofRival = await service.post(
-    revoke,
-    { key_id: await keyOf((await service.newTenant()).id) },
-    headers,
-  );
-  const ofNobody = await service.post(revoke, { key_id: randomUUID() }, headers);
-  expect([ofRival.body.code, ofNobody.body.code]).toEqual(["not_found", "not_found"]);
+test("a caller who only reads in a property learns nothing of a rival's key", async () => {
+  const { token } = await service.signIn({ role: "analyst" });
+  const headers = { "X-Api-Key": null, Authorization: `Bearer ${token}` };
+  const keyOf = async (property_id: string): Promise<string> =>
+    (await service.call("create_api_key", { property_id, name: "to be revoked" })).id;
+  const keys = [await keyOf(service.tenant.id), await keyOf((await service.newTenant()).id), randomUUID()];
+  const codes: string[] = [];
+  for (const key_id of keys)
+    codes.push((await service.post("/api/functions/revoke-api-key", { key_id }, headers)).body.code);
+  expect(codes).toEqual([
+    expect.stringMatching(/^(insufficient_scope|forbidden)$/),
+    "not_found",
+    "not_found",
+  ]);
 });
 
 test("after all of this, nothing of the other property has changed", async () => {
@@ -356,5 +304,5 @@ test("after all of this, nothing of the other property has changed", async () =>
   expect(OPEN.length).toBeGreaterThan(30);
   const { rest, mcp, cli } = probes;
   process.stdout.write(`tenancy: ${rest} probes over REST, ${mcp} over MCP, ${cli} by the command line\n`);
-  expect(rest + mcp + cli).toBeGreaterThanOrEqual(2_000);
+  expect(rest + mcp + cli).toBeGreaterThanOrEqual(isFull ? 2_000 : 1_000);
 });

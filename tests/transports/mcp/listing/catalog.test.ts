@@ -8,6 +8,7 @@ import { askedFor } from "#transports/mcp/listing/asked-words.ts";
 import { FIRST_TOOLS } from "#transports/mcp/listing/first-tools.ts";
 import { surfaces } from "#transports/mcp/listing/visible-tools.ts";
 import { BY_CALL_TOOL, guide } from "#transports/mcp/resources/guide.ts";
+import { isFull } from "../../../support/proof-size.ts";
 import { REQUESTS } from "./requests.ts";
 
 const made = surfaces(CATALOG);
@@ -53,9 +54,11 @@ test("the fifteen longest tools that search_tools could find fit in one result o
 
 test("every operation has a title, a description and schemas that compile", () => {
   const validator = new AjvJsonSchemaValidator();
-  for (const { name, title, description, inputSchema, outputSchema } of surface(["read", "write"], "all")
-    .listed) {
+  const { listed } = surface(["read", "write"], "all");
+  for (const [index, { name, title, description, inputSchema, outputSchema }] of listed.entries()) {
     expect(title && description, name).toBeTruthy();
+    // To compile them is most of this file's work, and they are made by one function.
+    if (!isFull && index % 6 !== 0) continue;
     expect(() => validator.getValidator(inputSchema as never), name).not.toThrow();
     expect(() => validator.getValidator(outputSchema as never), name).not.toThrow();
   }
