@@ -1,9 +1,9 @@
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Scenario, scenarioIn } from "../../support/scenario.ts";
 import { openAutopush } from "../../support/servers/autopush.ts";
 import { startService, type TestService } from "../../support/service.ts";
-import { openBrowser, visit } from "./browser.ts";
+import { cutOff, openBrowser, visit } from "./browser.ts";
 import { type Firefox, openFirefox } from "./firefox.ts";
 
 let service: TestService;
@@ -102,6 +102,28 @@ test("a real Firefox subscribes on the page, decrypts a campaign's message, and 
   await firefox.run(`document.querySelector("form[action$=stop] button").click()`);
   await expect.poll(() => firefox!.run("document.body.innerText")).toContain("You get no more notifications");
   await expect.poll(() => firefox!.run(STATE)).toBe("off");
+});
+
+test("the button that turns them on works at a zoom of 200 % with the keyboard alone", async () => {
+  if (!chromium) return;
+  const { id } = await scenario.call("create_player", { player_id: "push-3" });
+  const { url } = await scenario.call("create_player_link", { playerId: id, to: "push" });
+  // A tab of a test is private, and gets no subscription.
+  const noPush = "console: Chrome currently does not support the Push API in incognito mode";
+  const work = async (page: Page) => {
+    await page.goto(service.baseUrl + new URL(url).pathname);
+    await expect.poll(() => page.evaluate(STATE)).toBe("off");
+    expect(await cutOff(page)).toEqual([]);
+    const focused = () => page.evaluate<string>("document.activeElement.textContent.trim()");
+    for (let count = 0; count < 10 && (await focused()) !== "Turn on notifications"; count += 1)
+      await page.keyboard.press("Tab");
+    expect(await focused()).toBe("Turn on notifications");
+    await page.keyboard.press("Enter");
+    const words = () => page.evaluate("document.querySelector('main').innerText");
+    await expect.poll(words).toContain("That did not work. Please try again in a minute.");
+    expect(await cutOff(page)).toEqual([]);
+  };
+  await visit(chromium, { width: 320, height: 480, dark: false }, service.baseUrl, work, [noPush]);
 });
 
 test("in Chromium our worker shows the message that a push service brings", async () => {
