@@ -2,15 +2,18 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type Scenario, scenarioIn } from "../../support/scenario.ts";
 import { startService, type TestService } from "../../support/service.ts";
-import { openBrowser, visit } from "../pages/browser.ts";
+import { openBrowser, openTab } from "../pages/browser.ts";
 
 const browser: Browser | null = await openBrowser();
 const folder = mkdtempSync(join(tmpdir(), "console-keyboard-"));
 let service: TestService;
 let scenario: Scenario;
+let tab: Awaited<ReturnType<typeof openTab>>;
+let page: Page;
+let keys: ReturnType<typeof keysOf>;
 let admin: { id: string; email: string; password: string };
 
 beforeAll(async () => {
@@ -20,8 +23,12 @@ beforeAll(async () => {
   scenario = scenarioIn(service);
   await scenario.crowd(3);
   writeFileSync(join(folder, "players.csv"), "player_id,email\nK1,k1@example.com\n");
+  tab = await openTab(browser, { width: 1280, height: 900, dark: false }, service.baseUrl);
+  page = tab.page;
+  keys = keysOf(page);
 });
 afterAll(async () => {
+  await tab?.close();
   await service?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -50,56 +57,49 @@ function keysOf(page: Page) {
   };
 }
 
-async function working(work: (page: Page, keys: ReturnType<typeof keysOf>) => Promise<void>): Promise<void> {
-  const screen = { width: 1280, height: 900, dark: false };
-  await visit(browser!, screen, service.baseUrl, async (page) => {
-    const keys = keysOf(page);
+describe.runIf(browser)("by the keyboard alone, one after another in one tab,", () => {
+  afterEach(() => expect(tab.complaints).toEqual([]));
+
+  test("a person signs in", async () => {
     await page.goto(`${service.baseUrl}/console`);
     await keys.write("email", admin.email);
     await keys.write("password", admin.password);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Now" }).waitFor();
-    await work(page, keys);
   });
-}
 
-describe.runIf(browser)("by the keyboard alone", () => {
   test("a file is imported", { timeout: 60_000 }, async () => {
-    await working(async (page, keys) => {
-      await keys.press("Imports");
-      await page.getByRole("heading", { name: "Imports" }).waitFor();
-      await keys.press("Import a file");
-      await page.waitForURL(/\/new$/);
-      const choosing = page.waitForEvent("filechooser");
-      await keys.press("file");
-      await (await choosing).setFiles(join(folder, "players.csv"));
-      await keys.press("Upload and look into it");
-      await page.getByRole("heading", { name: "What each column is" }).waitFor();
-      await keys.press("Dry run");
-      await page.getByRole("button", { name: "Import 1 row" }).waitFor();
-      await keys.press("Import 1 row");
-      await page.getByRole("link", { name: "See these players" }).waitFor();
-    });
+    await keys.press("Imports");
+    await page.getByRole("heading", { name: "Imports" }).waitFor();
+    await keys.press("Import a file");
+    await page.waitForURL(/\/new$/);
+    const choosing = page.waitForEvent("filechooser");
+    await keys.press("file");
+    await (await choosing).setFiles(join(folder, "players.csv"));
+    await keys.press("Upload and look into it");
+    await page.getByRole("heading", { name: "What each column is" }).waitFor();
+    await keys.press("Dry run");
+    await page.getByRole("button", { name: "Import 1 row" }).waitFor();
+    await keys.press("Import 1 row");
+    await page.getByRole("link", { name: "See these players" }).waitFor();
   });
 
-  test("a segment is built, and a journey for it is simulated and published", {
+  test("a segment is built, and a journey is published", {
     timeout: 60_000,
   }, async () => {
-    await working(async (page, keys) => {
-      await page.goto(`${service.baseUrl}/console/segments/new`);
-      await keys.write("name", "Gold members");
-      await keys.write("g0r0.value", "Gold");
-      await keys.press("Save the segment");
-      await page.getByRole("heading", { name: "Gold members" }).waitFor();
-      await page.goto(`${service.baseUrl}/console/journeys/new`);
-      const welcome = page.locator("summary", { hasText: "Welcome" }).first();
-      await keys.press((await welcome.textContent())!.trim());
-      await keys.press("Make the draft");
-      await page.waitForURL(/\/journeys\/[0-9a-f-]{36}$/);
-      await keys.press("Publish…");
-      await keys.press("Publish the journey");
-      await page.locator(".states", { hasText: "active" }).waitFor();
-    });
+    await page.goto(`${service.baseUrl}/console/segments/new`);
+    await keys.write("name", "Gold members");
+    await keys.write("g0r0.value", "Gold");
+    await keys.press("Save the segment");
+    await page.getByRole("heading", { name: "Gold members" }).waitFor();
+    await page.goto(`${service.baseUrl}/console/journeys/new`);
+    const welcome = page.locator("summary", { hasText: "Welcome" }).first();
+    await keys.press((await welcome.textContent())!.trim());
+    await keys.press("Make the draft");
+    await page.waitForURL(/\/journeys\/[0-9a-f-]{36}$/);
+    await keys.press("Publish…");
+    await keys.press("Publish the journey");
+    await page.locator(".states", { hasText: "active" }).waitFor();
   });
 
   test("a proposal is refused with a reason, and a person is invited", { timeout: 60_000 }, async () => {
@@ -108,26 +108,24 @@ describe.runIf(browser)("by the keyboard alone", () => {
     await service.call("update_property", { propertyId, approval_over_players: 0 });
     const { body } = await service.post("/api/functions/send-campaign", { campaignId });
     const proposal = body.details.find(({ field }: { field: string }) => field === "proposal_id").message;
-    await working(async (page, keys) => {
-      await page.goto(`${service.baseUrl}/console/approvals`);
-      await page.locator("tbody a").first().waitFor();
-      await keys.press((await page.locator("tbody a").first().textContent())!.trim());
-      await page.locator("#decide").waitFor();
-      await keys.press("Refuse…");
-      await keys.write("reason", "Too many this week");
-      await keys.press("Refuse");
-      await page.getByText("Done. The agent has been told.").waitFor();
-      expect(await page.textContent("main")).toContain("Too many this week");
-      expect((await service.get(`/api/proposals/${proposal}`)).body).toMatchObject({
-        status: "refused",
-        reason: "Too many this week",
-        decided_by: admin.id,
-      });
-      await page.goto(`${service.baseUrl}/console/settings/people`);
-      await keys.write("email", "keys@example.com");
-      await keys.press("Send the invitation");
-      await page.getByRole("heading", { name: "Invited" }).waitFor();
+    await page.goto(`${service.baseUrl}/console/approvals`);
+    await page.locator("tbody a").first().waitFor();
+    await keys.press((await page.locator("tbody a").first().textContent())!.trim());
+    await page.locator("#decide").waitFor();
+    await keys.press("Refuse…");
+    await keys.write("reason", "Too many this week");
+    await keys.press("Refuse");
+    await page.getByText("Done. The agent has been told.").waitFor();
+    expect(await page.textContent("main")).toContain("Too many this week");
+    expect((await service.get(`/api/proposals/${proposal}`)).body).toMatchObject({
+      status: "refused",
+      reason: "Too many this week",
+      decided_by: admin.id,
     });
+    await page.goto(`${service.baseUrl}/console/settings/people`);
+    await keys.write("email", "keys@example.com");
+    await keys.press("Send the invitation");
+    await page.getByRole("heading", { name: "Invited" }).waitFor();
     await service.call("update_property", { propertyId, approval_over_players: null });
   });
 });
