@@ -1,7 +1,14 @@
 import { html } from "hono/html";
+import { toFault } from "#runtime/faults.ts";
 import type { VoiceScript } from "#tools/voice/script.ts";
 import type { Desk, Row } from "#transports/console/desk.ts";
-import { choosing, chosenIn, type Variants, withChosen } from "#transports/console/preview/chosen.ts";
+import {
+  type Chosen,
+  choosing,
+  chosenIn,
+  type Variants,
+  withChosen,
+} from "#transports/console/preview/chosen.ts";
 import { framed, type Preview, patiently, previewView } from "#transports/console/preview/message.ts";
 import type { Html } from "#transports/pages/frame/page.ts";
 import { lawOf } from "./calls.ts";
@@ -11,10 +18,16 @@ export async function previewOf(desk: Desk, campaign: Row): Promise<Html> {
   const path = `/console/campaigns/${campaign.id}`;
   const variants = variantsOf(campaign);
   const { variantId, ...player } = await chosenIn(desk);
-  // The test may be gone meanwhile, and a page that refreshes itself still names its variant.
-  const chosen = variants.some(({ id }) => id === variantId) ? { ...player, variantId: variantId! } : player;
-  const asked = { campaignId: campaign.id, ...chosen };
-  const preview = await patiently(() => desk.run<Preview>("preview_campaign", asked));
+  let chosen: Chosen = { ...player, ...(variantId && { variantId }) };
+  const shown = () =>
+    patiently(() => desk.run<Preview>("preview_campaign", { campaignId: campaign.id, ...chosen }));
+  const preview = await shown().catch((fault) => {
+    // The test may go at any moment, and a page that refreshes itself still names its variant.
+    const isGone = toFault(fault).details?.some(({ field }) => field === "variantId");
+    if (!isGone) throw fault;
+    chosen = player;
+    return shown();
+  });
   const form = choosing(desk, { variants, chosen, action: path });
   const law = preview.message && campaign.voice_script ? lawOf(campaign.voice_script as VoiceScript) : "";
   return html`${form}${previewView(preview, withChosen(`${path}/message`, chosen))}${law}`;
