@@ -189,9 +189,9 @@ revoke update, delete on journey_versions from app_property;
 alter table campaigns
   add foreign key (property_id, journey_id) references journeys;
 
--- A journey whose job is gone gets another one.
+-- A journey whose job is gone gets another one, and the release of a restored database names those with people inside.
 create policy platform on journeys for select to app_system using (true);
-grant select (property_id, id, status, current_version, deleted_at) on journeys to app_system;
+grant select (property_id, id, name, status, current_version, deleted_at) on journeys to app_system;
 create policy platform on journey_enrollments for select to app_system using (true);
 grant select (property_id, journey_id, status, wake_at) on journey_enrollments to app_system;
 

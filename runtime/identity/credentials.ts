@@ -1,9 +1,10 @@
 import { hash, randomInt } from "node:crypto";
 import { crc32 } from "node:zlib";
+import type { Database } from "#db/database.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { Actor } from "#runtime/operation/context.ts";
 import type { Directory } from "./directory.ts";
-import type { TokenVerifier } from "./sessions.ts";
+import { signedInUser, type TokenVerifier } from "./sessions.ts";
 
 /** The request headers that carry a credential. */
 export interface CredentialHeaders {
@@ -62,6 +63,27 @@ async function apiKeyActor(directory: Directory, secret: string, beforeLookUp: (
     agentConfirmation: key.agent_confirmation,
     createdBy: key.created_by,
   };
+}
+
+/** The actor of an earlier call as they are now; null once the key is revoked, or the person's sign-in has ended. */
+export async function presentActor(
+  { db, directory }: { db: Database; directory: Directory },
+  actor: Actor,
+): Promise<Actor | null> {
+  if (actor.type === "api_key") return (await isUsable(db, actor.id)) ? actor : null;
+  if (actor.type !== "user") return actor;
+  const { id, session, signedInAt, signedInUntil } = actor;
+  if (signedInAt === undefined || signedInUntil === undefined) return null;
+  return signedInUser(directory, id, { session, signedInAt, signedInUntil });
+}
+
+async function isUsable(db: Database, keyId: string): Promise<boolean> {
+  const found = await db.asSystem(
+    (sql) => sql`
+      select from api_keys
+      where id = ${keyId} and is_active and revoked_at is null and (expires_at is null or expires_at > now())`,
+  );
+  return found.length > 0;
 }
 
 export interface ApiKey {

@@ -1,7 +1,7 @@
 import type { Database } from "#db/database.ts";
 import type { Config } from "#runtime/config.ts";
 import { Fault } from "#runtime/faults.ts";
-import type { Actor, Session } from "#runtime/operation/context.ts";
+import type { Actor, Session, User } from "#runtime/operation/context.ts";
 import type { Directory, UserRecord } from "./directory.ts";
 import { type KnownKey, SESSION_SECONDS, signs, usableKeys } from "./signing-keys.ts";
 import { issueToken, remoteVerifier, type SigningKey, signDetached, verifyToken } from "./tokens.ts";
@@ -30,14 +30,11 @@ export async function openSessions(db: Database, directory: Directory, config: C
       const isExternal = external !== null && readIssuer(token) === config.identityProvider?.issuer;
       const claims = isExternal ? await external(token) : await verifyOwn(token);
       const id = isExternal ? await userByEmail(db, claims.email, claims.email_verified) : claims.sub;
-      const user = id ? await directory.user(id) : null;
       const session = isExternal ? undefined : claims.jti;
       const signIn = { session, signedInAt: claims.iat, signedInUntil: claims.exp };
-      if (!user || !isSignedIn(user, signIn, now())) throw new Fault("invalid_credential");
-      const { email, is_platform_admin: isPlatformAdmin, memberships } = user;
-      const { signedInAt, signedInUntil } = signIn;
-      const about = { email, isPlatformAdmin, memberships, signedInAt, signedInUntil };
-      return { type: "user", id: user.id, ...about, ...(session && { session }) };
+      const user = id ? await signedInUser(directory, id, signIn) : null;
+      if (!user) throw new Fault("invalid_credential");
+      return user;
     },
     issue: (userId: string, from = 0) => {
       const issuedAt = Math.max(Math.floor(now() / 1000), from);
@@ -70,12 +67,18 @@ export interface SignIn {
   signedInUntil: number;
 }
 
+/** The user of a sign-in as they are now; null once their account is off or the sign-in has ended. */
+export async function signedInUser(directory: Directory, id: string, signIn: SignIn): Promise<User | null> {
+  const user = await directory.user(id);
+  if (!user || !isSignedIn(user, signIn, directory.now())) return null;
+  const { email, is_platform_admin: isPlatformAdmin, memberships } = user;
+  const { session, signedInAt, signedInUntil } = signIn;
+  const about = { email, isPlatformAdmin, memberships, signedInAt, signedInUntil };
+  return { type: "user", id: user.id, ...about, ...(session && { session }) };
+}
+
 /** Whether a sign-in still holds: in its time, no new password since, and nobody has signed it out. */
-export function isSignedIn(
-  user: UserRecord,
-  { session, signedInAt, signedInUntil }: SignIn,
-  now: number,
-): boolean {
+function isSignedIn(user: UserRecord, { session, signedInAt, signedInUntil }: SignIn, now: number): boolean {
   if (signedInAt < user.sessions_from || signedInUntil * 1000 <= now) return false;
   return session === undefined || !user.ended_sessions.includes(session);
 }

@@ -85,6 +85,44 @@ test("a clone sends nothing until an operator has seen what would go, and releas
   await expect(service.call("release_sending", {})).rejects.toThrow("Sending is not held.");
 });
 
+test("the preview of a release names the people who wait in journeys, and the webhooks that wait for their next try", async () => {
+  const { url, drop, ...database } = await testDatabase();
+  onTestFinished(drop);
+  const service = await startService({}, { database: { url, drop, ...database } });
+  onTestFinished(service.stop);
+  const { id: propertyId, slug } = service.tenant;
+  const call = (name: string, input: object) => service.call(name, input, propertyId);
+  const { id: playerId } = await call("create_player", { player_id: "asleep" });
+  const journey = await call("create_journey", { name: "Come back", draft_definition: SLEEP });
+  await call("publish_journey", { journeyId: journey.id, propertyId });
+  await call("create_journey_enrollment", { journey_id: journey.id, player_id: playerId });
+  await call("create_webhook_endpoint", { url: "https://crm.invalid/hooks", events: ["player.updated"] });
+  await call("update_player", { id: playerId, tier: "Gold" });
+  await service.idle();
+
+  const admin = postgres(url, { max: 1, onnotice: () => {} });
+  onTestFinished(() => admin.end());
+  await admin`update installation set identity = 'of the original'`;
+  const shown = await service.call("release_sending", { dry_run: true });
+  expect(shown).toMatchObject({
+    journeys: [{ property: slug, id: journey.id, name: "Come back", people: 1, next_at: expect.any(String) }],
+    webhooks: [{ property: slug, waiting: 1 }],
+  });
+});
+
+/** A player who enters waits for a day. */
+const SLEEP = {
+  nodes: [
+    { id: "in", type: "trigger", config: { on: "api" } },
+    { id: "sleep", type: "delay", config: { by: "duration", duration: { amount: 1, unit: "days" } } },
+    { id: "end", type: "exit", config: {} },
+  ],
+  edges: [
+    { from: "in", to: "sleep" },
+    { from: "sleep", to: "end" },
+  ],
+};
+
 test("a process with SENDING=off sends nothing from a database that may", async () => {
   const service = await startService({ sending: false });
   onTestFinished(service.stop);

@@ -57,6 +57,8 @@ export function normalizePhone(text: string, defaultCountry: string): string | n
   const country = countryOf(defaultCountry);
   const american = americanPhone(text, country);
   if (american !== null) return american;
+  const mexican = formerMexicanMobile(text);
+  if (mexican !== null) return mexican;
   const number = parsePhoneNumberFromString(text, { defaultCountry: country, extract: false });
   const isOwn = number && (/^\s*[+＋]/u.test(text) ? number.isPossible() : number.isValid());
   return isOwn ? number.number : null;
@@ -64,14 +66,15 @@ export function normalizePhone(text: string, defaultCountry: string): string | n
 
 /**
  * The phone number that a network reports, as E.164. The person has it, so its length alone counts: a STOP of a number
- * that is newer than the library's list must bar it. A gateway may leave out the plus, also of a number from abroad.
+ * that is newer than the library's list must bar it. A gateway may leave out the plus, or write
+ * 00 in its place, also of a number from abroad.
  */
 export function reportedPhone(text: string, defaultCountry: string): string | null {
   const known = normalizePhone(text, defaultCountry);
   if (known !== null) return known;
   const options = { defaultCountry: countryOf(defaultCountry), extract: false };
   const dialed = parsePhoneNumberFromString(text, options);
-  return dialed?.isPossible() ? dialed.number : normalizePhone(`+${text}`, defaultCountry);
+  return dialed?.isPossible() ? dialed.number : normalizePhone(`+${text.replace(/^00/, "")}`, defaultCountry);
 }
 
 function countryOf(country: string): CountryCode {
@@ -85,6 +88,18 @@ function americanPhone(text: string, country: string): string | null {
   if (country !== "US" && country !== "CA" && !text.startsWith("+1")) return null;
   const match = NANP.exec(text);
   return match && `+1${match[1] ?? match[2]}${match[3]}${match[4]}`;
+}
+
+const MEXICAN_MOBILE = /^\+521(\d{10})$/;
+
+/**
+ * A Mexican mobile number as it was written until 2019, with a 1 behind the country code. The library refuses that form,
+ * and a STOP from it would bar nobody.
+ */
+function formerMexicanMobile(text: string): string | null {
+  if (!text.startsWith("+52")) return null;
+  const match = MEXICAN_MOBILE.exec(text.replace(/[\s().-]/g, ""));
+  return match && `+52${match[1]}`;
 }
 
 // Deriving the key again for each address cost more than the hash.

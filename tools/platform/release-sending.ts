@@ -18,6 +18,21 @@ const Going = z.object({
   waiting: z.int().nullable().describe("Messages that this database has not sent; null before planning"),
 });
 
+const Inside = z.object({
+  property: z.string().describe("Its slug"),
+  id: z.uuid(),
+  name: z.string(),
+  people: z.int().describe("Players inside, who go on"),
+  next_at: timestamp()
+    .nullable()
+    .describe("When the first of them goes on; null for those who wait for an event"),
+});
+
+const Told = z.object({
+  property: z.string().describe("Its slug"),
+  waiting: z.int().describe("Deliveries, also those whose next try is later"),
+});
+
 const Waiting = z.object({
   property: z.string().nullable(),
   job: z.string(),
@@ -34,7 +49,7 @@ export default tool({
   name: "release_sending",
   title: "Release sending",
   description:
-    "Lets messages and webhooks go again from a database that was restored or cloned. Shows first which campaigns and jobs would go, and up to when refusals and erasures are known: what the original sent or heard later is missing here.",
+    "Lets messages and webhooks go again from a database that was restored or cloned. Shows first which campaigns, journeys, webhooks and jobs would go, and up to when refusals and erasures are known: what the original sent or heard later is missing here.",
   scope: "write",
   effect: "contact",
   access: "operator",
@@ -47,7 +62,13 @@ export default tool({
     campaigns: z
       .array(Going)
       .describe("Their waiting messages go out. Cancel those that the original has sent since"),
-    jobs: z.array(Waiting).describe("Other jobs that send, such as tests, replies and webhooks"),
+    journeys: z
+      .array(Inside)
+      .describe(
+        "Their people go on from the step of this database. Pause those that the original has led further",
+      ),
+    webhooks: z.array(Told).describe("The original may have delivered them since: receivers know the id"),
+    jobs: z.array(Waiting).describe("Other jobs that send, such as tests and replies"),
     known_until: z
       .array(Known)
       .describe("Record the refusals again, and repeat the erasures, of the time between these and now"),
@@ -59,24 +80,36 @@ export default tool({
       select held_since, data_until from installation where not sending_is_open() for update`;
     if (!held) throw new Fault("conflict", { message: "Sending is not held." });
     const campaigns: z.input<typeof Going>[] = [];
+    const journeys: z.input<typeof Inside>[] = [];
+    const webhooks: z.input<typeof Told>[] = [];
     const known_until: z.input<typeof Known>[] = [];
     for (const property of await sql<Property[]>`select id, slug from properties order by slug`) {
       campaigns.push(...(await goingCampaigns(sql, property)));
+      journeys.push(...(await goingJourneys(sql, property)));
+      webhooks.push(...(await waitingWebhooks(sql, property)));
       known_until.push(await knownUntil(sql, property));
     }
     const jobs = await waitingJobs(sql);
-    const sentence = `This lets messages go again from a database that was restored or cloned, on ${held.held_since}: those of ${counted(campaigns.length, "campaign")}, and ${counted(
+    const sentence = `This lets messages go again from a database that was restored or cloned, on ${held.held_since}: those of ${counted(campaigns.length, "campaign")} and ${counted(journeys.length, "journey")}, ${counted(
+      webhooks.reduce((sum, { waiting }) => sum + waiting, 0),
+      "webhook",
+    )}, and ${counted(
       jobs.reduce((sum, { count }) => sum + count, 0),
       "other job",
     )}. Messages and answers of the original since then are missing here. It cannot be undone.`;
     ask?.({
-      state: JSON.stringify([held, campaigns.map(({ id }) => id)]),
-      sentences: () => [sentence, ...goingWords(campaigns), ...known_until.map(knownWords)],
+      state: JSON.stringify([held, [...campaigns, ...journeys].map(({ id }) => id)]),
+      sentences: () => [
+        sentence,
+        ...goingWords(campaigns),
+        ...insideWords(journeys),
+        ...known_until.map(knownWords),
+      ],
     });
     await sql`
       update installation set identity = database_identity(), held_identity = null, held_since = null,
         data_until = null`;
-    return { success: true as const, ...held, campaigns, jobs, known_until };
+    return { success: true as const, ...held, campaigns, journeys, webhooks, jobs, known_until };
   },
 });
 
@@ -91,6 +124,16 @@ function goingWords(campaigns: readonly z.input<typeof Going>[]): string[] {
   });
   const more = campaigns.length - words.length;
   return more > 0 ? [...words, `${counted(more, "more campaign goes", "more campaigns go")} on.`] : words;
+}
+
+function insideWords(journeys: readonly z.input<typeof Inside>[]): string[] {
+  const words = journeys.slice(0, MOST_NAMED).map(({ property, name, people, next_at }) => {
+    const when = next_at === null ? "" : `; the first of them at ${next_at}`;
+    const inside = counted(people, "player goes on", "players go on");
+    return `In the journey ${quoted(name)} of ${quoted(property)} ${inside}${when}.`;
+  });
+  const more = journeys.length - words.length;
+  return more > 0 ? [...words, `${counted(more, "more journey goes", "more journeys go")} on.`] : words;
 }
 
 function knownWords({ property, last_refusal_at, last_erasure_at }: z.input<typeof Known>): string {
@@ -113,12 +156,35 @@ async function goingCampaigns(sql: Sql, { id, slug }: Property): Promise<z.input
   return rows.map((row) => ({ ...row, property: slug }));
 }
 
-/** Jobs that send are the ones that are due and not run. The deliveries of campaigns are listed as campaigns. */
+/** The active journeys with people inside. A person who sleeps is in no due job, and goes on all the same. */
+async function goingJourneys(sql: Sql, { id, slug }: Property): Promise<z.input<typeof Inside>[]> {
+  const rows = await sql<z.input<typeof Inside>[]>`
+    select j.id, j.name, inside.people, inside.next_at
+    from (
+      select e.journey_id, count(*)::int as people,
+        min(e.wake_at) filter (where isfinite(e.wake_at)) as next_at
+      from journey_enrollments e where e.property_id = ${id} and e.status = 'active' group by e.journey_id
+    ) inside join journeys j on j.property_id = ${id} and j.id = inside.journey_id
+    where j.status = 'active' and j.deleted_at is null
+    order by j.id`;
+  return rows.map((row) => ({ ...row, property: slug }));
+}
+
+async function waitingWebhooks(sql: Sql, { id, slug }: Property): Promise<z.input<typeof Told>[]> {
+  const [row] = await sql<{ waiting: number }[]>`
+    select count(*)::int as waiting from webhook_deliveries where property_id = ${id} and status = 'pending'`;
+  return row!.waiting > 0 ? [{ property: slug, waiting: row!.waiting }] : [];
+}
+
+/** Their work is listed as campaigns, journeys and webhooks. */
+const LISTED = ["deliver_campaign", "step_journey", "deliver_webhooks"];
+
+/** Jobs that send are the ones that are due and not run. */
 async function waitingJobs(sql: Sql): Promise<z.input<typeof Waiting>[]> {
   const rows = await sql<z.input<typeof Waiting>[]>`
     select p.slug as property, q.name as job, count(*)::int as count
     from queue q left join properties p on p.id = q.property_id
-    where q.state = 'ready' and q.run_at <= now() and q.name <> 'deliver_campaign'
+    where q.state = 'ready' and q.run_at <= now() and q.name not in (${literals(LISTED)})
     group by p.slug, q.name order by p.slug, q.name`;
   return [...rows];
 }

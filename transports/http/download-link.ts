@@ -1,3 +1,4 @@
+import { tenantOf } from "#runtime/funnel/access.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import type { Actor, Call } from "#runtime/operation/context.ts";
 import type { Operation } from "#runtime/operation/operation.ts";
@@ -24,7 +25,7 @@ export function downloadLink(
     operation: operation.name,
     input,
     actor: call.actor,
-    property: call.propertyId,
+    property: tenantOf(call),
   };
   const { token, expires_at } = timedToken(config, PURPOSE, directory.now(), download);
   if (token.length > MOST_CHARACTERS) return {};

@@ -51,6 +51,9 @@ test.each([
   ["011 33 6 12 34 56 78", "US", "+33612345678"],
   ["+1 202-555-0123", "US", "+12025550123"],
   ["1.202.555.0123", "CA", "+12025550123"],
+  // Mexico's mobile numbers had a 1 after the country code until 2019; lists and gateways still write it.
+  ["+5215512345678", "US", "+525512345678"],
+  ["+52 1 (55) 1234-5678", "MX", "+525512345678"],
   // Of an area code that the library does not know yet; a file with it is taken.
   ["(999) 555-0123", "US", "+19995550123"],
 ])("%j in %s is %s", (text, country, phone) => {

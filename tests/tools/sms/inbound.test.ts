@@ -58,6 +58,9 @@ describe("STOP", () => {
     ["07700 900123", "+447700900123", "GB"],
     ["33612345678", "+33612345678", "US"],
     ["9995550123", "+19995550123", "US"],
+    ["+5215512345678", "+525512345678", "US"],
+    ["5215512345678", "+525512345678", "MX"],
+    ["00447700900123", "+447700900123", "US"],
   ])("from %s, as a gateway names it, stops texts to %s", async (from, phone, country) => {
     await scenario.call("update_property", { propertyId: service.tenant.id, default_country: country });
     await scenario.player("odd", phone);

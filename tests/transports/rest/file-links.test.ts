@@ -1,5 +1,5 @@
 import { strFromU8, unzipSync } from "fflate";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { LINK_SECONDS, readTimedToken, timedToken } from "#runtime/secrets/timed-links.ts";
 import { startService, type TestService } from "../../support/service.ts";
 
@@ -11,9 +11,12 @@ afterAll(() => service.stop());
 
 const MCP = { Accept: "application/json, text/event-stream" };
 
-async function ask(name: string, input: object, key = service.tenant.key) {
+const ask = (name: string, input: object, key = service.tenant.key) =>
+  askWith({ "X-Api-Key": key }, name, input);
+
+async function askWith(credential: Record<string, string | null>, name: string, input: object) {
   const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: input } };
-  const { body } = await service.post("/api/mcp", message, { ...MCP, "X-Api-Key": key });
+  const { body } = await service.post("/api/mcp", message, { ...MCP, ...credential });
   return { ...body.result, data: body.result.structuredContent };
 }
 
@@ -145,4 +148,55 @@ test("an agent gets a player's data with a link to all of it as a ZIP file, and 
     tenant.id,
   );
   expect((await ask("data_export", { playerId: player.id }, masked.api_key)).data.url).toBeUndefined();
+});
+
+describe("the links of a person open nothing any more", () => {
+  type Person = Awaited<ReturnType<TestService["signIn"]>>;
+  const as = ({ token }: Person) => ({ "X-Api-Key": null, Authorization: `Bearer ${token}` });
+  const role = (person: Person, name: string) =>
+    service.call("grant_membership", { property_id: service.tenant.id, user_id: person.id, role: name });
+
+  /** What a person's download link and upload link answer, before and after the change. */
+  async function linksAround(change: (person: Person) => Promise<unknown>) {
+    const person = await service.signIn({ role: "manager" });
+    const { data: file } = await askWith(as(person), "export_players", {});
+    const { data: place } = await askWith(as(person), "create_upload_link", {});
+    const fetched = async () => (await service.get(pathOf(file.url), NOBODY)).status;
+    expect(await fetched()).toBe(200);
+    await change(person);
+    const body = Buffer.from("player_id\nP1\n");
+    const headers = { ...NOBODY, "Content-Type": "text/csv" };
+    const put = await service.request("PUT", pathOf(place.url), { body, headers });
+    return { download: await fetched(), upload: put.status };
+  }
+
+  test("once they have left the property", async () => {
+    const input = (person: Person) => ({ property_id: service.tenant.id, user_id: person.id });
+    const links = await linksAround((person) => service.call("revoke_membership", input(person)));
+    expect(links).toEqual({ download: 404, upload: 404 });
+  });
+
+  test("once their account is off", async () => {
+    const links = await linksAround(({ id }) =>
+      service.call("update_user", { user_id: id, is_active: false }),
+    );
+    expect(links).toEqual({ download: 404, upload: 404 });
+  });
+
+  test("once they have signed out, or have another password", async () => {
+    const out = await linksAround(({ token }) => service.call("logout", { token }));
+    expect(out).toEqual({ download: 404, upload: 404 });
+    const password = "a new and long sentence";
+    const changed = await linksAround(({ id }) => service.call("update_user", { user_id: id, password }));
+    expect(changed).toEqual({ download: 404, upload: 404 });
+  });
+
+  test("that their role does not allow since then", async () => {
+    const links = await linksAround((person) => role(person, "analyst"));
+    expect(links).toEqual({ download: 200, upload: 404 });
+    await service.call("update_property", { propertyId: service.tenant.id, mask_for_analysts: true });
+    const masked = await linksAround((person) => role(person, "analyst"));
+    await service.call("update_property", { propertyId: service.tenant.id, mask_for_analysts: false });
+    expect(masked).toEqual({ download: 403, upload: 404 });
+  });
 });

@@ -1,5 +1,6 @@
+import { scopesIn } from "#runtime/funnel/access.ts";
 import type { Service } from "#runtime/funnel/service.ts";
-import { isSignedIn, type SignIn } from "#runtime/identity/sessions.ts";
+import { type SignIn, signedInUser } from "#runtime/identity/sessions.ts";
 import { shownVersions, versionsOf, type Watched } from "#tools/jobs/versions.ts";
 import {
   type EventStream,
@@ -76,9 +77,8 @@ async function worksThere(
   { directory }: Service,
   { userId, propertyId, ...signIn }: LiveSubject,
 ): Promise<boolean> {
-  const user = await directory.user(userId);
-  if (!user || !isSignedIn(user, signIn, directory.now())) return false;
-  return user.is_platform_admin || user.memberships.some(({ property_id }) => property_id === propertyId);
+  const user = await signedInUser(directory, userId, signIn);
+  return user !== null && scopesIn(user, propertyId).includes("read");
 }
 
 /** All versions of what the page shows, as one text. */
