@@ -1,4 +1,4 @@
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
@@ -8,7 +8,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { findEmbedded, startEmbedded } from "#db/embedded/start.ts";
@@ -17,13 +16,16 @@ import { runCommand } from "#transports/cli/run.ts";
 import { databaseError, errorText, folderError } from "#transports/start/report.ts";
 import { type ServiceProcess, startService } from "../../faults/support/process.ts";
 import { testDatabase } from "../../support/database.ts";
+import { lockWaits } from "../../support/postgres/blocking.ts";
+import { startService as startInside } from "../../support/service.ts";
 
 // A test starts up to four processes, of which each takes a second of a free processor.
 vi.setConfig({ testTimeout: 60_000 });
 
 const MAIN = fileURLToPath(new URL("../../../transports/main.ts", import.meta.url));
-const CLI = fileURLToPath(new URL("../../../transports/cli.ts", import.meta.url));
 const MIGRATE = fileURLToPath(new URL("../../../transports/migrate.ts", import.meta.url));
+/** Of `migrate`. */
+const MIGRATION_LOCK = 7_305_133;
 const SECRET = { APP_SECRET: "s".repeat(32) };
 
 /** A start that is to fail: what it says, and its exit code. */
@@ -76,21 +78,19 @@ describe("beside a service on an embedded database", () => {
     const [own] = await sql`insert into properties (name, slug) values ('Own', 'own') returning id`;
     await sql.end();
     const words = ["create-import-job", "--property", "own", "--csv", "player_id\nX\n", "--json"];
-    const env = { PATH: process.env.PATH, DATA_DIR: folder };
-    const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...words], { env });
-    const job = JSON.parse(stdout);
+    const { code, said, printed } = await command(words, { DATA_DIR: folder });
+    expect(code, said).toBe(0);
+    const job = JSON.parse(printed);
     expect(job.status_url).toBe(`${service.baseUrl}/api/import_jobs/${job.id}`);
     expect(job.property_id).toBe(own!.id);
   });
 });
 
-test("half a service on an embedded database is refused, and nothing is left behind", async () => {
-  const folder = join(tmpdir(), `start-${randomUUID()}`);
-  const sentence = /^ROLE: .+ Set DATABASE_URL, or leave ROLE out\.\n?$/;
+test("half a service on an embedded database is refused", () => {
   for (const ROLE of ["web", "worker"]) {
-    expect(() => readConfig({ DATA_DIR: folder, ROLE })).toThrow(sentence);
+    const said = failureOf(() => readConfig({ ROLE }));
+    expect(said).toMatch(/^ROLE: .+ Set DATABASE_URL, or leave ROLE out\.\n?$/);
   }
-  expect(existsSync(folder)).toBe(false);
 });
 
 test("a worker says that it works, and a later start with another APP_SECRET is refused in one line, as is a command", async () => {
@@ -109,17 +109,19 @@ test("a worker says that it works, and a later start with another APP_SECRET is 
   expect(said).toMatch(/\nStopped\.\n$/);
 
   const given = { DATABASE_URL: database.url, APP_SECRET: "another".repeat(5) };
-  const line = expect.stringMatching(/^APP_SECRET: not the one that this database was used with\..+\n$/);
-  expect(await failingStart({ ...given, PORT: "0" })).toEqual({ code: 1, said: line });
-  expect(await listProperties(given)).toEqual({ code: 2, said: line });
-  expect(await listProperties({ ...given, ...SECRET })).toEqual({ code: 0, said: "" });
+  const line = expect.stringMatching(/^APP_SECRET: not the one that this database was used with\.[^\n]+\n?$/);
+  const start = startInside({ appSecret: given.APP_SECRET }, { database });
+  expect(errorText(await start.catch((error) => error))).toEqual(line);
+  const listed = ["list-properties"];
+  expect(await command(listed, given)).toEqual({ code: 2, said: line, printed: "" });
+  expect(await command(listed, { ...given, ...SECRET })).toMatchObject({ code: 0, said: "" });
 });
 
-/** A command over a database, in this process: what it says, and its exit code. */
-async function listProperties(env: Record<string, string>) {
-  const stderr = new PassThrough();
-  const code = await runCommand(["list-properties"], { env, stdout: new PassThrough(), stderr });
-  return { code, said: String(stderr.read() ?? "") };
+/** A command in this process: what it says and prints, and its exit code. */
+async function command(words: string[], env: Record<string, string>) {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const code = await runCommand(words, { env, stdout, stderr });
+  return { code, said: String(stderr.read() ?? ""), printed: String(stdout.read() ?? "") };
 }
 
 test("a start whose port is taken says so, and gives up what it has begun", async () => {
@@ -192,19 +194,17 @@ test("an address of a database that cannot be one is reported in one line, witho
   }
 });
 
-test("a database of another unreleased state is refused in one line, by migrate too", async () => {
+test("a database of another unreleased state is refused in one line", async () => {
   const database = await testDatabase();
   const admin = postgres(database.url, { max: 1, onnotice: () => {} });
   await admin`insert into migrations (name, checksum) values ('0001_house.sql', 'x')`;
   await admin.end();
   try {
-    for (const main of [MAIN, MIGRATE]) {
-      const { code, said } = await failingStart({ DATABASE_URL: database.url, PORT: "0", ...SECRET }, main);
-      expect([code, said.split("\n")], said).toEqual([
-        1,
-        [expect.stringMatching(/0001_house\.sql.*must be made anew.*export-players/), ""],
-      ]);
-    }
+    const { code, said } = await failingStart({ DATABASE_URL: database.url, PORT: "0", ...SECRET });
+    expect([code, said.split("\n")], said).toEqual([
+      1,
+      [expect.stringMatching(/0001_house\.sql.*must be made anew.*export-players/), ""],
+    ]);
   } finally {
     await database.drop();
   }
@@ -228,8 +228,15 @@ test("a database whose user may make no roles is named in one line, with what th
   }
 });
 
-test("settings that are no numbers are reported in one line each", async () => {
-  const { code, said } = await failingStart({ PORT: "abc", DATABASE_POOL: "1", TRUST_PROXY: "1.5" });
+test("settings that are no numbers are reported in one line each, and nothing is left behind", async () => {
+  const DATA_DIR = join(tmpdir(), `start-${randomUUID()}`);
+  const { code, said } = await failingStart({
+    DATA_DIR,
+    PORT: "abc",
+    DATABASE_POOL: "1",
+    TRUST_PROXY: "1.5",
+  });
+  expect(existsSync(DATA_DIR)).toBe(false);
   expect({ code, said }).toEqual({
     code: 1,
     said: [
@@ -242,6 +249,9 @@ test("settings that are no numbers are reported in one line each", async () => {
 
 test("a signal to npm stops the service, though the shell between them does not pass it on", async () => {
   const database = await testDatabase();
+  // It waits for another's migration, and has read few modules.
+  const admin = postgres(database.url, { max: 1, onnotice: () => {} });
+  await admin`select pg_advisory_lock(${MIGRATION_LOCK})`;
   // As npm runs a script: a shell of its own, which waits for the service.
   const shell = spawn("/bin/sh", ["-c", `"${process.execPath}" "${MAIN}" & echo $!; wait; true`], {
     env: {
@@ -257,8 +267,10 @@ test("a signal to npm stops the service, though the shell between them does not 
   let pid = "";
   shell.stderr.on("data", (chunk) => (said += chunk));
   shell.stdout.on("data", (chunk) => (pid += chunk));
-  await vi.waitFor(() => expect(said).toContain("listens at"), 30_000);
+  await lockWaits(admin, 1, 30_000);
   shell.kill("SIGTERM");
+  await vi.waitFor(() => expect(said).toBe("Stopped.\n"), 15_000);
   await vi.waitFor(() => expect(() => process.kill(Number(pid), 0)).toThrow(), 15_000);
+  await admin.end();
   await database.drop();
 });
