@@ -24,6 +24,9 @@ export default tool({
       delete from memberships where property_id = ${property.id} and user_id = ${user_id} returning id`;
     if (!row)
       throw new Fault("not_found", { message: "This user has no role in this property. See list_users." });
+    // A link that is still open would let them in again.
+    const [user] = await sql<[{ email: string }]>`select email from users where id = ${user_id}`;
+    await sql`delete from invitations where property_id = ${property.id} and email = ${user.email}`;
     await directoryChanged(sql);
     audit({ entity: "memberships", entityId: row.id });
     return { success: true as const };

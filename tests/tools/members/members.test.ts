@@ -234,6 +234,17 @@ describe("managing people", () => {
     expect(there.status).toBe(200);
   });
 
+  test("by an operator who takes the property from a person ends the person's open invitation too", async () => {
+    const person = await service.signIn({ role: null });
+    await invited(person.email);
+    const link = await linkFor(person.email);
+    const membership = { ...own(), user_id: person.id };
+    await service.call("grant_membership", { ...membership, role: "analyst" });
+    await service.call("revoke_membership", membership);
+    await refused(400, "invalid", accepted(link, "a long sentence"));
+    expect(await membersOf(person)).toMatchObject({ code: "forbidden" });
+  });
+
   test("changes a role at once", async () => {
     const analyst = await personOf(service.tenant, "analyst");
     await refused(403, "insufficient_scope", service.post("/api/players", { player_id: "R1" }, as(analyst)));
