@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { isFull } from "../../support/proof-size.ts";
 import { startService, type TestService } from "../../support/service.ts";
-import { act, BEGINNING } from "./oracles/approval-acts.ts";
+import { type Act, act, BEGINNING, STORIES } from "./oracles/approval-acts.ts";
 import { openCasino } from "./oracles/approval-casino.ts";
 
 let service: TestService;
@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-const SEQUENCES = isFull ? 1_000 : 6;
+const SEQUENCES = isFull ? 1_000 : STORIES.length + 3;
 const MOST_ACTS = isFull ? 40 : 24;
 
 test(
@@ -24,7 +24,12 @@ test(
         await casino.end();
         expect(casino.wrong()).toEqual([]);
       }),
-      { numRuns: SEQUENCES, seed: 3, endOnFailure: !isFull },
+      {
+        numRuns: SEQUENCES,
+        seed: 3,
+        endOnFailure: !isFull,
+        examples: STORIES.map((story): [Act[]] => [story]),
+      },
     );
   },
   isFull ? 7_200_000 : 120_000,

@@ -83,6 +83,14 @@ const ledger = () =>
     order by recorded_at, id`,
   );
 
+const sendOf = async (playerId: string) => {
+  const [send] = await scenario.query(
+    (sql) => sql<{ id: string }[]>`
+      select id from campaign_sends where property_id = ${scenario.id} and player_id = ${playerId}`,
+  );
+  return send!.id;
+};
+
 const reasons = async (channel: string) =>
   (await scenario.call("compliance_check", { propertyId: scenario.id, channel, playerId: player })).reasons;
 
@@ -301,11 +309,8 @@ describe("the preference page", () => {
       ["was_off", "sms"],
     ]);
     expect(shown(html).sms).toBe("fixed");
-    const [send] = await scenario.query(
-      (sql) => sql`
-        select id from campaign_sends where property_id = ${scenario.id} and player_id = ${player}`,
-    );
-    await expect(scenario.call("save_preferences", { sendId: send!.id, on: ["sms"] })).rejects.toMatchObject({
+    const sendId = await sendOf(player);
+    await expect(scenario.call("save_preferences", { sendId, on: ["sms"] })).rejects.toMatchObject({
       code: "conflict",
     });
   });
@@ -327,6 +332,11 @@ describe("the preference page", () => {
     ]);
     expect(shown(html).email).toBe("fixed");
     expect(await reasons("email")).toEqual(["suppressed"]);
+    // The page leaves it out of the call already.
+    const sendId = await sendOf(player);
+    await expect(scenario.call("save_preferences", { sendId, on: ["email"] })).rejects.toMatchObject({
+      code: "conflict",
+    });
   });
 
   test("does not turn on who has excluded themselves, or is gone", async () => {

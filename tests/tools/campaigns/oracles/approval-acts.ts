@@ -59,3 +59,20 @@ export const BEGINNING: Act[] = [
   { act: "ask", name: "schedule", which: 1, how: 1, answer: "accept" },
   { act: "program", name: "publish", which: 0, how: 0 },
 ];
+
+const due: Act[] = [
+  { act: "due", which: 0 },
+  { act: "work", only: "all" },
+];
+const joins: Act = { act: "program", name: "create_player", which: 0, how: 0 };
+
+/**
+ * Stories that chance seldom tells: a template and a segment that an agent would change though its human declines, a
+ * sender that changes before the hour, and an audience that grows before it.
+ */
+export const STORIES: readonly Act[][] = [
+  [0, 1].map((which): Act => ({ act: "ask", name: "edit_template", which, how: 0, answer: "decline" })),
+  [{ act: "ask", name: "edit_segment", which: 1, how: 0, answer: "decline" }],
+  [{ act: "settle", how: 0 }, ...due],
+  [joins, joins, joins, joins, ...due],
+];

@@ -185,11 +185,21 @@ const complained = {
 const told: Act = { act: "notice", which: 0, known: false, kind: "unsubscribed", times: 1, forged: null };
 const agreed: Act = { act: "agree", which: 0, channel: "email", proven: true, ago: 0 };
 
+const number: Act = { act: "dnc", phone: PHONES[0]! };
+const address: Act = { act: "suppress", address: EMAILS[1]!, reason: "manual", all: false, ends: false };
+const excluded: Act = { act: "exclude", which: 0, how: "player", pick: 0, ends: false };
+const held: Act = { act: "update", which: 1, given: { status: "vip_hold" } };
+const revoked: Act = { act: "revoke", which: 0, channel: "email" };
+const refused: Act = { act: "refuse", which: 1, channel: "email" };
+
 /**
- * Stories that chance seldom tells: the link of a former address and of a merged record, a late complaint, a passed end,
- * a refusal that its vendor repeats when the person has agreed again.
+ * Stories that chance seldom tells: each bar alone, one for each of the two players; the link of a former address and of
+ * a merged record, a late complaint, a passed end, a refusal that its vendor repeats when the person has agreed again.
  */
 export const STORIES: readonly Act[][] = [
+  [number, address],
+  [excluded, held],
+  [revoked, refused],
   [moved, linked],
   [moved, complained],
   [{ act: "merge", which: 1, other: 0 }, linked],
