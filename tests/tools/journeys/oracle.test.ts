@@ -7,7 +7,7 @@ import { step } from "#tools/journeys/steps/step.ts";
 import { isFull } from "../../support/proof-size.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type MessageOutcome, type Person, walk } from "./oracle.ts";
-import { type Random, type RandomDraft, randomBy, randomDraft, randomLimits } from "./random.ts";
+import { pick, type Random, type RandomDraft, randomBy, randomDraft, randomLimits } from "./random.ts";
 import { town } from "./town.ts";
 
 const TOWNS = isFull ? 50 : 4;
@@ -26,12 +26,19 @@ afterAll(() => service?.stop());
 
 type Town = Awaited<ReturnType<typeof town>>;
 
-/** Times to step at, from the start on: minutes to hours apart. */
-function ticksFrom(random: Random, start: number): number[] {
+const UNITS: Record<string, number> = { minutes: MINUTE, hours: 60 * MINUTE, days: 24 * 60 * MINUTE };
+
+/** Times to step at, from the start on: minutes to hours apart, and a minute before some of the draft's waits end. */
+function ticksFrom(random: Random, start: number, draft: RandomDraft): number[] {
+  const written = JSON.stringify(draft).matchAll(/"amount":(\d+),"unit":"(\w+)"/g);
+  const waits = Array.from(written, ([, amount, unit]) => Number(amount) * UNITS[unit!]!);
   const ticks = [start];
   while (ticks.length < TICKS) {
+    const last = ticks.at(-1)!;
+    const before = waits.map((wait) => pick(random, ticks) + wait - MINUTE).filter((at) => at > last);
     const minutes = random() < 0.7 ? 10 + random() * 120 : 120 + random() * 600;
-    ticks.push(ticks.at(-1)! + Math.round(minutes) * MINUTE);
+    const isBefore = before.length > 0 && random() < 0.4;
+    ticks.push(isBefore ? Math.min(...before) : last + Math.round(minutes) * MINUTE);
   }
   return ticks;
 }
@@ -165,7 +172,7 @@ test.each(Array.from({ length: TOWNS }, (_, index) => index + 1))(
     for (let turn = 0; turn < JOURNEYS; turn += 1) {
       const draft = randomDraft(random, { segmentId, size: 3 + Math.floor(random() * 14) });
       const start = STARTS[(seed + 2 * turn) % STARTS.length] ?? new Date(Date.now() + MINUTE).toISOString();
-      const ticks = ticksFrom(random, Date.parse(start));
+      const ticks = ticksFrom(random, Date.parse(start), draft);
       const people = await peopleOf(place, random, [ticks[0]!, ticks.at(-1)!]);
       const limits = randomLimits(random);
       const { id } = await scenario.call("create_journey", {
