@@ -148,7 +148,7 @@ test("a plain count over the past says the same of who is capped, and until when
             claimed_at: iso(one.at),
           })),
         );
-        await sql`insert into campaign_sends ${insertedRows(SENDS, sends)}`;
+        await sql`insert into campaign_sends ${insertedRows(SENDS, sends)} returning 1`;
         const caps = capsCtes({ property, channel, at: iso(AT), tags }, "subject");
         return sql<{ id: string; free: number }[]>`
           with subject as materialized (
