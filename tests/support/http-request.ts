@@ -8,7 +8,7 @@ interface HttpRequest {
 
 const agent = new Agent().compose(interceptors.redirect({ maxRedirections: 20 }));
 
-/** What `fetch` says of itself. */
+/** The headers that `fetch` sends by itself. */
 const OWN = [
   ["accept", "*/*"],
   ["accept-language", "*"],

@@ -156,7 +156,7 @@ describe("the links of a person open nothing any more", () => {
   const role = (person: Person, name: string) =>
     service.call("grant_membership", { property_id: service.tenant.id, user_id: person.id, role: name });
 
-  /** What a person's download link and upload link answer, before and after the change. */
+  /** The answers of a person's download link and upload link, before and after the change. */
   async function linksAround(change: (person: Person) => Promise<unknown>) {
     const person = await service.signIn({ role: "manager" });
     const { data: file } = await askWith(as(person), "export_players", {});

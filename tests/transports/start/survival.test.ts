@@ -78,7 +78,7 @@ test("a backup of a running service comes back in another folder, sends nothing,
   const released = JSON.parse(String(stdout.read()));
   expect(released).toMatchObject({ success: true, known_until: [{ property: "river" }] });
   const admin = postgres((await findEmbedded(data))!, { max: 1 });
-  // What a start asks before it says so.
+  // A start asks the same before it says so.
   expect(await admin`select sending_is_open() as open`).toEqual([{ open: true }]);
   await admin.end();
   await endsWithItsDatabase(second, data);
