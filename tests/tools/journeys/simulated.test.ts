@@ -10,7 +10,7 @@ import { startService, type TestService } from "../../support/service.ts";
 import { randomBy, randomDraft } from "./random.ts";
 import { town } from "./town.ts";
 
-const TOWNS = isFull ? 100 : 2;
+const TOWNS = isFull ? 100 : 3;
 const JOURNEYS = isFull ? 10 : 1;
 const PLAYERS = isFull ? 100 : 25;
 const DAYS = 14;
