@@ -12,9 +12,9 @@ interface Answered {
   at: number;
 }
 
-const CROWD = 400;
+const CROWD = 160;
 /** Of the mail server for a mail. The campaign waits for it, and lasts longer than some requests. */
-const PACE = 60;
+const PACE = 120;
 
 /** A service whose campaigns go to a slow mail server, which notes when each address last got a mail. */
 export async function startMailedCampaigns() {

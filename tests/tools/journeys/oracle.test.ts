@@ -10,7 +10,7 @@ import { type MessageOutcome, type Person, walk } from "./oracle.ts";
 import { pick, type Random, type RandomDraft, randomBy, randomDraft, randomLimits } from "./random.ts";
 import { town } from "./town.ts";
 
-const TOWNS = isFull ? 50 : 4;
+const TOWNS = isFull ? 50 : 3;
 const JOURNEYS = isFull ? 20 : 2;
 const PLAYERS = isFull ? 100 : 20;
 const TICKS = isFull ? 50 : 36;

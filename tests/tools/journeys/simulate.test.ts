@@ -9,18 +9,26 @@ import { chain, type JourneyClock, journeyClock } from "./clock.ts";
 let service: TestService;
 let clock: JourneyClock;
 let ids: string[];
+let shared: [JourneyClock, string[]];
 beforeAll(async () => {
   service = await startService({ role: "web" });
+  await own();
+  shared = [clock, ids];
+});
+beforeEach(() => {
+  [clock, ids] = shared;
 });
 afterAll(() => service?.stop());
-beforeEach(async () => {
+
+/** A property of the test's own: others simulate in one that they share, because a simulation changes nothing. */
+async function own(): Promise<void> {
   clock = await journeyClock(service, { timezone: "Europe/Berlin" });
   ids = [];
   for (let index = 0; index < 6; index += 1) {
     const player = { player_id: `P${index}`, email: `p${index}@example.com`, timezone: "Europe/Berlin" };
     ids.push(await clock.scenario.player(player, index < 4));
   }
-});
+}
 
 const HELLO = {
   id: "hello",
@@ -84,6 +92,7 @@ describe("the answer", () => {
   });
 
   test("counts messages that wait for open hours, or for a frequency rule", async () => {
+    await own();
     const { scenario } = clock;
     await scenario.call("create_quiet_hours_rule", {
       channel: ["email"],
@@ -110,6 +119,7 @@ describe("the answer", () => {
   });
 
   test("drops messages at closed hours where the given setting says so", async () => {
+    await own();
     await clock.scenario.call("create_quiet_hours_rule", {
       channel: ["email"],
       open_local: "10:00",
@@ -121,6 +131,7 @@ describe("the answer", () => {
   });
 
   test("names scheduled campaigns that meet the same players on the same day", async () => {
+    await own();
     const { scenario } = clock;
     const { id: segment_id } = await scenario.call("create_segment", {
       name: "All",
@@ -187,8 +198,9 @@ describe("assumed events", () => {
     const [one, same, other] = [await chances(0.3, "a"), await chances(0.3, "a"), await chances(0.3, "b")];
     expect(same).toEqual(one);
     expect(other).not.toEqual(one);
-    expect((await chances(1, "a")).figures.reasons).toEqual({ completed: 6 });
-    expect((await chances(1, "a")).nodes[1].edges).toEqual([{ label: "yes", to: "end", people: 6 }]);
+    const { figures, nodes } = await chances(1, "a");
+    expect(figures.reasons).toEqual({ completed: 6 });
+    expect(nodes[1].edges).toEqual([{ label: "yes", to: "end", people: 6 }]);
   });
 });
 
@@ -234,6 +246,7 @@ describe("a simulation", () => {
   });
 
   test("of a crowd gives its tables up for new ones on the way: nobody is lost, and other writes stay refused", async () => {
+    await own();
     const { scenario } = clock;
     await scenario.crowd(600);
     const rests = Array.from({ length: 12 }, (_, index) => days(`r${index}`, 1));
@@ -257,6 +270,7 @@ describe("a simulation", () => {
   });
 
   test("runs the draft of a journey, also while its published version has people", async () => {
+    await own();
     const journey = await clock.published(WELCOME);
     await clock.enroll(journey, ids);
     await clock.pass(1, journey);

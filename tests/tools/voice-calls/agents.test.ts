@@ -113,7 +113,7 @@ async function placed(kind: Kind, count: number): Promise<Placed[]> {
   scenario = await callScenario(service);
   const own = scenario;
   const { callback_path } = await provider(kind);
-  for (let n = 0; n < count; n += 1) await scenario.caller();
+  await scenario.callers(count);
   const campaign = await calling();
   const bodies = asked.map(({ body }) => body);
   const { post, told } = reporting(kind, callback_path);

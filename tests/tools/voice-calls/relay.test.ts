@@ -85,8 +85,7 @@ async function callsOf(carrier: Carrier, people: number, fields: object = {}): P
     unit_price: 0.1,
     price_currency: "USD",
   });
-  const players: string[] = [];
-  for (let n = 0; n < people; n += 1) players.push(await scenario.caller());
+  const players = await scenario.callers(people);
   const campaign = await scenario.voiceCampaign(fields);
   await scenario.send(campaign);
   await service.idle();
@@ -443,7 +442,7 @@ test("a person who heard nothing is an abandoned call, and too many pause the ca
 test("a provider makes no more calls at once than it may", async () => {
   const { campaign, provider, call: one } = await call();
   await scenario.call("update_message_provider", { id: provider.id, max_concurrent: 2 });
-  for (let n = 0; n < 4; n += 1) await scenario.caller();
+  await scenario.callers(4);
   const next = await scenario.voiceCampaign();
   await scenario.send(next);
   await expect.poll(() => placed.length).toBe(2);

@@ -1,3 +1,4 @@
+import { addressHash } from "#tools/people/address.ts";
 import { newScenario, type Scenario } from "../../support/scenario.ts";
 import type { TestService } from "../../support/service.ts";
 
@@ -20,10 +21,33 @@ export const SCRIPT = {
 };
 
 let phones = 0;
+const nextPhone = () => {
+  phones += 1;
+  return { player_id: `v-${phones}`, phone: `+1702555${String(1000 + phones)}` };
+};
 
 /** A property whose players can be called, and short calls for what the tests do in it. */
 export async function callScenario(service: TestService, settings: object = {}) {
-  return callsIn(await newScenario(service, settings));
+  const scenario = await newScenario(service, settings);
+  return {
+    ...callsIn(scenario),
+    /** Many who have agreed so, at once. */
+    async callers(count: number): Promise<string[]> {
+      const { pepper } = (await service.internals.directory.property(scenario.id))!;
+      const rows = Array.from({ length: count }, () => {
+        const named = nextPhone();
+        return { ...named, hash: addressHash(pepper, named.phone).toString("hex") };
+      });
+      const made = await scenario.query(
+        (sql) => sql<{ id: string }[]>`
+          insert into players (property_id, player_id, phone, phone_hash, first_name, consents, consent_levels)
+          select ${scenario.id}, player_id, phone, decode(hash, 'hex'), 'Ana', '{"voice": true}',
+            '{"voice": "express_written"}'
+          from jsonb_to_recordset(${rows as never}::jsonb) as r(player_id text, phone text, hash text) returning id`,
+      );
+      return made.map(({ id }) => id);
+    },
+  };
 }
 
 /** The same in a property that there is. */
@@ -32,14 +56,7 @@ export function callsIn(scenario: Scenario) {
     ...scenario,
     /** A player who has agreed in writing to calls. */
     async caller(fields: object = {}): Promise<string> {
-      phones += 1;
-      const phone = `+1702555${String(1000 + phones)}`;
-      const { id } = await scenario.call("create_player", {
-        player_id: `v-${phones}`,
-        first_name: "Ana",
-        phone,
-        ...fields,
-      });
+      const { id } = await scenario.call("create_player", { ...nextPhone(), first_name: "Ana", ...fields });
       await scenario.call("consent_record", {
         propertyId: scenario.id,
         playerId: id,

@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 
 test("a voice campaign runs in the simulator, is listed with transcripts, and counts as no contact", async () => {
-  for (let n = 0; n < 12; n += 1) await scenario.caller();
+  await scenario.callers(12);
   const campaign = await scenario.voiceCampaign();
   const checked = await scenario.preflight(campaign);
   expect(checked).toMatchObject({

@@ -183,7 +183,8 @@ test.each([
 
 test("a request by a tool's name finds that tool first", () => {
   const { reach, search } = surface(["read", "write"]);
-  const missed = [...reach.keys()].filter((name) => search(name, 1).found[0]?.operation.name !== name);
+  const names = [...reach.keys()].filter((_, at) => isFull || at % 3 === 0);
+  const missed = names.filter((name) => search(name, 1).found[0]?.operation.name !== name);
   expect(missed).toEqual([]);
 });
 
