@@ -12,6 +12,7 @@ import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/addre
 import { lockImports } from "#tools/people/locks.ts";
 import { type Standing, writeConsents } from "./consents.ts";
 import { writePlayers } from "./players.ts";
+import { meantPlayers } from "./meant-players.ts";
 import { countTaken, type RowVerdict, stageRows } from "./verdicts.ts";
 
 const MOST_SHOWN = 1000;
@@ -65,6 +66,7 @@ export async function writeBatch(
   }
   const { rows, flawed, refusals } = partRows(batch);
   const counts: Counts = { created: 0, updated: 0, skipped: 0 };
+  const meant = await meantPlayers(context, flawed);
   if (job.params.dry_run) await sql`savepoint dry_run`;
   if (rows.length > 0) {
     const staged = await stageRows(context, job.id, job.params, rows, batch.onStaged);
@@ -78,7 +80,7 @@ export async function writeBatch(
     refusals.push(...refusalsOf(staged.verdicts, rows));
     flawed.push(...rows.filter((one) => refuses(one) && (verdicts.get(one.row) ?? null) !== null));
   }
-  const { standing, noAddress, unbarred } = await writeConsents(context, job, rows, flawed);
+  const { standing, noAddress, unbarred } = await writeConsents(context, job, { rows, flawed, meant });
   tally.no_address += noAddress;
   tally.unbarred += unbarred;
   refusals.push(...standingNotices(standing, rows));
