@@ -3,10 +3,12 @@
 create extension if not exists pg_trgm;
 create extension if not exists btree_gin;
 
--- HMAC-SHA256 (RFC 2104) from its two padded keys: addresses are hashed set-based, without an extension.
+-- HMAC-SHA256 (RFC 2104) from its two padded keys: addresses are hashed set-based, without an extension. An Argentine
+-- mobile number is hashed without the 9 behind its country code, since people write it in both forms.
 create function address_hash(inner_pad bytea, outer_pad bytea, address text) returns bytea
   language sql immutable parallel safe
-  as $$ select sha256(outer_pad || sha256(inner_pad || convert_to(address, 'UTF8'))) $$;
+  as $$ select sha256(outer_pad || sha256(inner_pad || convert_to(
+    regexp_replace(address, '^\+549(\d{10})$', '+54\1'), 'UTF8'))) $$;
 
 create table players (
   property_id uuid not null references properties,

@@ -11,6 +11,7 @@ import {
   type Leaving,
 } from "#tools/compliance/left-addresses.ts";
 import { type CustomFields, mergedCustom, sharedCustomFields } from "#tools/custom-fields/values.ts";
+import { comparedForm } from "#tools/people/address.ts";
 import { isCountry, languageOf, stateOf } from "#tools/people/places.ts";
 import { CONTACTABLE_STATUSES, isStatus, KEPT_BY_NUMBER } from "#tools/statuses/players.ts";
 import type { Player, PlayerChange } from "./columns.ts";
@@ -174,7 +175,8 @@ async function checkedPersons(context: Context, changes: readonly Stored[]): Pro
   });
 }
 
-const addressesOf = ({ email, phone }: PlayerValues) => [email, phone].filter((address) => address);
+const addressesOf = ({ email, phone }: PlayerValues) =>
+  [email, phone].flatMap((address) => (address ? comparedForm(String(address)) : []));
 
 /**
  * The player_id of a merged record means the record that it was merged into, and is refused, as is an erased person. A

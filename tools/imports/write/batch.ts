@@ -8,7 +8,7 @@ import { type Choice, refuses, type Tally } from "#tools/imports/job/choices.ts"
 import type { ImportJob } from "#tools/imports/job/import-job.ts";
 import type { Layout } from "#tools/imports/read/layout.ts";
 import type { Refusal, Staged } from "#tools/imports/read/rows.ts";
-import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
+import { addressHash, comparedForm, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
 import { lockImports } from "#tools/people/locks.ts";
 import { type Standing, writeConsents } from "./consents.ts";
 import { writePlayers } from "./players.ts";
@@ -117,13 +117,13 @@ function partRows(batch: RowBatch): { rows: Staged[]; flawed: Staged[]; refusals
     const { row, matchOn, values, cells, flaws } = staged;
     const { email, phone } = values;
     const value = values[matchOn] ?? null;
-    const isTwin = matchOn !== "player_id" && shown.has(`${matchOn} ${value}`);
+    const isTwin = matchOn !== "player_id" && shown.has(`${matchOn} ${comparedForm(value ?? "")}`);
     const twin = { row, cells, column: matchOn, value, code: "duplicate_in_file" as const };
     const wrong = flaws.length === 0 && isTwin ? [{ ...twin, message: MESSAGES.duplicate_in_file }] : flaws;
     refusals.push(...wrong);
     if (wrong.length > 0 && refuses(staged)) flawed.push(staged);
     if (flaws.length === 0 && email) shown.add(`email ${email}`);
-    if (flaws.length === 0 && phone) shown.add(`phone ${phone}`);
+    if (flaws.length === 0 && phone) shown.add(`phone ${comparedForm(phone)}`);
     return wrong.length === 0;
   });
   return { rows, flawed, refusals };

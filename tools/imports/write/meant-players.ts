@@ -1,6 +1,7 @@
 import type { Context } from "#runtime/operation/context.ts";
 import { MATCH_KEYS } from "#tools/imports/job/import-job.ts";
 import type { Staged } from "#tools/imports/read/rows.ts";
+import { addressHash } from "#tools/people/address.ts";
 import { lookingUp, matches } from "./verdicts.ts";
 
 export interface RowOfPlayer {
@@ -18,16 +19,18 @@ export async function meantPlayers(
   flawed: readonly Staged[],
 ): Promise<(RowOfPlayer & { is_first: boolean })[]> {
   if (flawed.length === 0) return [];
+  const { pepper } = context.property;
   // A player_id belongs to one person, in every match mode.
   const wanted: object[] = flawed.flatMap(({ row, matchOn, values: { player_id, email, phone } }) =>
     [...new Set([matchOn, ...(player_id ? (["player_id"] as const) : [])])].map((match_on) => ({
-      ...{ row, match_on, is_first: match_on === matchOn, player_id, email, phone },
+      ...{ row, match_on, is_first: match_on === matchOn, player_id, email },
+      phone_hash: phone ? `\\x${addressHash(pepper, phone).toString("hex")}` : null,
     })),
   );
   const matching = context.sql<(RowOfPlayer & { is_first: boolean })[]>`
     select r.row, p.id, r.is_first
     from jsonb_to_recordset(${wanted}::jsonb)
-      as r(row int, match_on text, is_first boolean, player_id text, email text, phone text)
+      as r(row int, match_on text, is_first boolean, player_id text, email text, phone_hash bytea)
     cross join lateral (${matches(context, MATCH_KEYS, true)}) p`;
   return lookingUp(context, matching);
 }
