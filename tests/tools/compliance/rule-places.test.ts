@@ -71,6 +71,9 @@ test("a game is void in states that exist", async () => {
       "void_in[1]: is no state of the US: write its code, such as FL",
     );
   }
+  await expect(scenario.call("create_game", { ...game, void_in: ["florida"] })).rejects.toThrow(
+    /^void_in\[0\]: must be a state's code, such as FL$/,
+  );
   const made = await scenario.call("create_game", { ...game, void_in: ["FL", "DC", "PR"] });
   expect(made.void_in).toEqual(["FL", "DC", "PR"]);
 });
