@@ -4,6 +4,7 @@ import { readCell } from "#db/stream/csv.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { suppressAddressesOf } from "#tools/compliance/self-exclusion.ts";
 import { type CustomFields, sharedCustomFields } from "#tools/custom-fields/values.ts";
+import { failImport } from "#tools/imports/fail-import.ts";
 import { type Choice, refuses, type Tally } from "#tools/imports/job/choices.ts";
 import type { ImportJob } from "#tools/imports/job/import-job.ts";
 import type { Layout } from "#tools/imports/read/layout.ts";
@@ -11,8 +12,8 @@ import type { Refusal, Staged } from "#tools/imports/read/rows.ts";
 import { addressHash, comparedForm, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
 import { lockImports } from "#tools/people/locks.ts";
 import { type Standing, writeConsents } from "./consents.ts";
-import { writePlayers } from "./players.ts";
 import { meantPlayers } from "./meant-players.ts";
+import { writePlayers } from "./players.ts";
 import { countTaken, type RowVerdict, stageRows } from "./verdicts.ts";
 
 const MOST_SHOWN = 1000;
@@ -58,15 +59,15 @@ export async function writeBatch(
     select ${TALLY} from import_jobs
     where property_id = ${property.id} and id = ${job.id} and status = 'processing' and processed = ${batch.after}
     for update`;
-  if (!tally) return false;
+  if (!tally || (await endsWithMaker(context, job))) return false;
   await checkFields(context, batch);
   // After the lock, because rows of another import count too. Without it such a batch took 15 s, not 1.
   if (batch.analyze) {
     await sql`select analyze_players() from import_jobs where property_id = ${property.id} and id = ${job.id}`;
   }
   const { rows, flawed, refusals } = partRows(batch);
-  const counts: Counts = { created: 0, updated: 0, skipped: 0 };
   const meant = await meantPlayers(context, flawed);
+  const counts: Counts = { created: 0, updated: 0, skipped: 0 };
   if (job.params.dry_run) await sql`savepoint dry_run`;
   if (rows.length > 0) {
     const staged = await stageRows(context, job.id, job.params, rows, batch.onStaged);
@@ -88,6 +89,22 @@ export async function writeBatch(
   await writeErrors(context, job.id, layout, refusals);
   await writeProgress(context, job.id, batch, counts, tally);
   return true;
+}
+
+const GONE = {
+  api_key: "The API key that started the import has been revoked.",
+  user: "The person who started the import may no longer act in this property.",
+  system: "",
+} as const;
+
+/** Ends the import when its maker lost the right to act: somebody took it away because something was wrong. */
+async function endsWithMaker(context: Context, { id, actor_type, actor_id }: ImportJob): Promise<boolean> {
+  const [maker] = await context.sql<
+    [{ acts: boolean }]
+  >`select still_acts(${actor_type}, ${actor_id}) as acts`;
+  if (maker.acts) return false;
+  const rest = "Import the rest by another one: the rows that are written stand.";
+  return failImport(context, id, `${GONE[actor_type]} ${rest}`);
 }
 
 /** Throws when the custom fields have changed since the rows were read; the job's next attempt reads them again. */
