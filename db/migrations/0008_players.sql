@@ -81,7 +81,9 @@ create index players_created on players (property_id, created_at, id) where dele
 -- while a table is small, and a connection keeps the plan of a check: each check would read the whole property later.
 create index players_email_hash on players (property_id, email_hash) where email_hash is not null;
 create index players_phone_hash on players (property_id, phone_hash) where phone_hash is not null;
-create index players_birth_date on players (property_id, birth_date) where birth_date is not null;
+-- Under either condition of its queries: one birth date, or all players in its order.
+create index players_birth_date on players (property_id, birth_date)
+  where birth_date is not null or deleted_at is null;
 create index players_bars_email on players (property_id, email_hash) where bars_email;
 create index players_bars_phone on players (property_id, phone_hash) where bars_sms or bars_voice;
 -- Substring search. The property is in the index: otherwise a rare pattern would cost a small property the matches of
