@@ -78,6 +78,13 @@ test("a game is void in states that exist", async () => {
   expect(made.void_in).toEqual(["FL", "DC", "PR"]);
 });
 
+test("a property's country is refused with one sentence", async () => {
+  const change = { propertyId: scenario.id, default_country: "Argentina" };
+  await expect(scenario.call("update_property", change)).rejects.toThrow(
+    /^default_country: must be an ISO 3166 code, such as US$/,
+  );
+});
+
 test("a do-not-call entry of an American number names a state that exists, by its code", async () => {
   const make = (fields: object) => scenario.call("create_dnc_entry", { list: "state", ...fields });
   const wrong = "state: must be a state of the US or Canada, by its code or name, such as FL";
