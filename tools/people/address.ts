@@ -113,6 +113,12 @@ export function comparedForm(address: string): string {
   return address.startsWith("+549") ? address.replace(ARGENTINE_MOBILE, "+54$1") : address;
 }
 
+/** Whether two values of a record's email or phone are compared as one. */
+export function isSameAddress(one: unknown, other: unknown): boolean {
+  const compared = (address: unknown) => (typeof address === "string" ? comparedForm(address) : address);
+  return compared(one) === compared(other);
+}
+
 /** The forms in which texts may have an address: the given one, and the other one that is compared as the same. */
 export function writtenForms(address: string): string[] {
   const compared = comparedForm(address);

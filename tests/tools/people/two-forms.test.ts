@@ -101,6 +101,18 @@ describe.each([
     expect(groups).toMatchObject([{ shared: ["phone"], count: 2 }]);
   });
 
+  test("the number in its other form stays with its player, and no bar is left behind", async () => {
+    const id = await scenario.player("ana", theirs, { consent: false });
+    const no = { propertyId, playerId: id, channel: "sms", consentGiven: false, consentSource: "desk" };
+    await scenario.call("consent_record", no);
+    await scenario.call("update_player", { id, phone: other });
+    expect((await scenario.get("/api/suppressions")).body).toEqual([]);
+    await scenario.call("update_player", { id, phone: "+541187654321" });
+    expect((await scenario.get("/api/suppressions?select=channel,reason")).body).toEqual([
+      { channel: "sms", reason: "unsubscribed" },
+    ]);
+  });
+
   test("texts go to the number as it was given", async () => {
     await scenario.player("ana", theirs);
     await scenario.send(await scenario.campaign("Hola"));
