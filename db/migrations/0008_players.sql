@@ -3,10 +3,12 @@
 create extension if not exists pg_trgm;
 create extension if not exists btree_gin;
 
--- HMAC-SHA256 (RFC 2104) from its two padded keys: addresses are hashed set-based, without an extension.
+-- HMAC-SHA256 (RFC 2104) from its two padded keys: addresses are hashed set-based, without an extension. An Argentine
+-- mobile number is hashed without the 9 behind its country code, since people write it in both forms.
 create function address_hash(inner_pad bytea, outer_pad bytea, address text) returns bytea
   language sql immutable parallel safe
-  as $$ select sha256(outer_pad || sha256(inner_pad || convert_to(address, 'UTF8'))) $$;
+  as $$ select sha256(outer_pad || sha256(inner_pad || convert_to(
+    regexp_replace(address, '^\+549(\d{10})$', '+54\1'), 'UTF8'))) $$;
 
 create table players (
   property_id uuid not null references properties,
@@ -79,7 +81,9 @@ create index players_created on players (property_id, created_at, id) where dele
 -- while a table is small, and a connection keeps the plan of a check: each check would read the whole property later.
 create index players_email_hash on players (property_id, email_hash) where email_hash is not null;
 create index players_phone_hash on players (property_id, phone_hash) where phone_hash is not null;
-create index players_birth_date on players (property_id, birth_date) where birth_date is not null;
+-- Under either condition of its queries: one birth date, or all players in its order.
+create index players_birth_date on players (property_id, birth_date)
+  where birth_date is not null or deleted_at is null;
 create index players_bars_email on players (property_id, email_hash) where bars_email;
 create index players_bars_phone on players (property_id, phone_hash) where bars_sms or bars_voice;
 -- Substring search. The property is in the index: otherwise a rare pattern would cost a small property the matches of

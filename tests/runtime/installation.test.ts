@@ -110,6 +110,22 @@ test("the preview of a release names the people who wait in journeys, and the we
   });
 });
 
+test("the preview of a release names each job that sends, also between two tries", async () => {
+  const service = await onClone({ role: "web" });
+  const names = [...CATALOG.jobs.values()].flatMap(({ name, sends }) => (sends ? [name] : []));
+  await service.internals.db.asSystem(
+    (sql) => sql`
+      insert into queue (id, name, input, max_attempts, run_at, state)
+      select gen_random_uuid(), name, '{}', 1, now() + interval '20 seconds', s.state
+      from unnest(${names}::text[]) name cross join unnest('{ready,running,dead}'::text[]) s(state)`,
+  );
+  const { jobs } = await service.call("release_sending", { dry_run: true });
+  const shown = jobs.map(({ job, count }: { job: string; count: number }) => [job, count]);
+  const listedAsOthers = ["deliver_campaign", "deliver_webhooks", "step_journey"];
+  const others = names.filter((name) => !listedAsOthers.includes(name));
+  expect(shown).toEqual(others.sort().map((name) => [name, 2]));
+});
+
 /** A player who enters waits for a day. */
 const SLEEP = {
   nodes: [

@@ -8,6 +8,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { type Change, type NewOf, table, type Values } from "#runtime/operation/table.ts";
 import { type UntilRefused, untilRefused } from "#runtime/together.ts";
 import { PHONE_FORM } from "#tools/people/address.ts";
+import { STATE_FORM, stateOf } from "#tools/people/places.ts";
 import { CHANNELS, type Channel } from "./channels.ts";
 import type { BlockReason } from "./gate.ts";
 import { addressOf, keptAddresses, type ListedAddress } from "./listed-address.ts";
@@ -23,7 +24,7 @@ const columns = {
   list: createOnly(z.enum(DNC_LISTS).default("internal").describe("The list that has the number")),
   state: writable(
     z.string().trim().min(1).max(40).nullish().describe("The state of a state's list, such as NV"),
-    { vocabulary: true },
+    { vocabulary: true, form: STATE_FORM },
   ),
   source: writable(z.string().trim().min(1).max(200).nullish().describe("The origin of the entry"), {
     vocabulary: true,
@@ -53,9 +54,11 @@ async function beforeWrites(
   context: Context,
   changes: Change<typeof columns>[],
 ): Promise<UntilRefused<Values>> {
-  const given = await untilRefused(changes as Writing[], (change) =>
-    change.current ? change : { ...change, listed: numberOf(context, change.input) },
-  );
+  const given = await untilRefused(changes as Writing[], (change) => {
+    if (change.current) return { ...change, place: stateIn(change.input, change.current.phone) };
+    const listed = numberOf(context, change.input);
+    return { ...change, place: stateIn(change.input, listed.address), listed };
+  });
   const ends = await endsOf(context, given.done);
   const known = await lockKnown(
     context,
@@ -67,7 +70,7 @@ async function beforeWrites(
     const { past, sooner } = ends[index]!;
     if (!("listed" in one)) {
       checkChange(context, one, { past, sooner });
-      return { values: one.input };
+      return { values: { ...one.input, ...one.place } };
     }
     if (past) throw invalid("expires_at", "has passed already");
     const { input, listed } = one;
@@ -77,7 +80,7 @@ async function beforeWrites(
     replacedBy.delete(input);
     if (before && !before.ended) throw listedAlready(input, before);
     if (before) replacedBy.set(input, before);
-    const values = { ...input, id: ids[index]!, expires_at: input.expires_at ?? null };
+    const values = { ...input, ...one.place, id: ids[index]!, expires_at: input.expires_at ?? null };
     known.set(name, { ...values, ended: false });
     return { values, listed };
   });
@@ -99,6 +102,14 @@ async function beforeWrites(
   for (const [index, { values, listed }] of fresh.entries())
     Object.assign(values, { phone: phones[index], phone_hash: listed.hash });
   return { done: checked.done.map(({ values }) => values), refusal: checked.refusal ?? given.refusal };
+}
+
+/** The state that `input` gives an American number's entry, in its stored form. Throws `invalid`. */
+function stateIn({ state }: { state?: string | null | undefined }, phone: string | null): Values {
+  if (!state || !phone?.startsWith("+1")) return {};
+  const stored = stateOf(state, null);
+  if (stored !== null) return { state: stored };
+  throw invalid("state", "must be a state of the US or Canada, by its code or name, such as FL");
 }
 
 const numberOf = ({ property }: Context, { phone }: New) =>

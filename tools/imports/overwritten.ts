@@ -65,7 +65,7 @@ export async function countOverwritten(
       ${count(sql`${changes("phone")} and ${agreed("sms", "voice")}`, "phones")},
       ${count(sql`(${join(PLACES.map(changes), " or ")}) and ${agreed("email", "sms", "voice", "push")}`, "places")}`}
     from jsonb_to_recordset(${known}::jsonb) as r(row int, match_on text, player_id text, email text, phone text,
-      status text, birth_date date, timezone text, country text, state text, postal_code text)
+      phone_hash bytea, status text, birth_date date, timezone text, country text, state text, postal_code text)
     cross join lateral (${matches(context, MATCH_KEYS, true)}) p
     join players q on q.property_id = ${property.id} and q.id = p.id`;
   const [counted] = await lookingUp(context, counting);

@@ -7,7 +7,8 @@ import { tool } from "#runtime/operation/operation.ts";
 export default tool({
   name: "revoke_api_key",
   title: "Revoke an API key",
-  description: "Revokes a key at once, everywhere. Programs that use it stop working. It cannot be undone.",
+  description:
+    "Revokes a key at once, everywhere. Programs that use it stop working, and its imports stop at their next batch. It cannot be undone.",
   scope: "write",
   effect: "destroy",
   core: true,

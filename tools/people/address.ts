@@ -102,6 +102,29 @@ function formerMexicanMobile(text: string): string | null {
   return match && `+52${match[1]}`;
 }
 
+const ARGENTINE_MOBILE = /^\+549(\d{10})$/;
+
+/**
+ * The form in which an address is compared: its hash is over it. Argentina writes one mobile number with a 9 behind its
+ * country code and without it. The stored form keeps the 9, because vendors of texts need it. The SQL function
+ * `address_hash` does the same.
+ */
+export function comparedForm(address: string): string {
+  return address.startsWith("+549") ? address.replace(ARGENTINE_MOBILE, "+54$1") : address;
+}
+
+/** Whether two values of a record's email or phone are compared as one. */
+export function isSameAddress(one: unknown, other: unknown): boolean {
+  const compared = (address: unknown) => (typeof address === "string" ? comparedForm(address) : address);
+  return compared(one) === compared(other);
+}
+
+/** The forms in which texts may have an address: the given one, and the other one that is compared as the same. */
+export function writtenForms(address: string): string[] {
+  const compared = comparedForm(address);
+  return /^\+54\d{10}$/.test(compared) ? [compared, compared.replace("+54", "+549")] : [address];
+}
+
 // Deriving the key again for each address cost more than the hash.
 const keys = new WeakMap<Buffer, KeyObject>();
 
@@ -110,11 +133,11 @@ export function noPhone(home: string): string {
   return `is not a possible phone number; give it as +12025550123, or as dialed in ${home}`;
 }
 
-/** HMAC-SHA256 of a normalized address: lists compare an address without storing it. */
+/** HMAC-SHA256 of the compared form of a normalized address: lists compare an address without storing it. */
 export function addressHash(pepper: Buffer, address: string): Buffer {
   const key = keys.get(pepper) ?? createSecretKey(pepper);
   keys.set(pepper, key);
-  return createHmac("sha256", key).update(address, "utf8").digest();
+  return createHmac("sha256", key).update(comparedForm(address), "utf8").digest();
 }
 
 /** The two padded keys for SQL's `address_hash(inner_pad, outer_pad, address)`. */

@@ -68,7 +68,9 @@ export default tool({
         "Their people go on from the step of this database. Pause those that the original has led further",
       ),
     webhooks: z.array(Told).describe("The original may have delivered them since: receivers know the id"),
-    jobs: z.array(Waiting).describe("Other jobs that send, such as tests and replies"),
+    jobs: z
+      .array(Waiting)
+      .describe("Other jobs that send, such as tests and replies, also those whose next try is later"),
     known_until: z
       .array(Known)
       .describe("Record the refusals again, and repeat the erasures, of the time between these and now"),
@@ -176,15 +178,25 @@ async function waitingWebhooks(sql: Sql, { id, slug }: Property): Promise<z.inpu
   return row!.waiting > 0 ? [{ property: slug, waiting: row!.waiting }] : [];
 }
 
-/** Their work is listed as campaigns, journeys and webhooks. */
-const LISTED = ["deliver_campaign", "step_journey", "deliver_webhooks"];
+/** The jobs that send, apart from those whose work is listed as campaigns, journeys and webhooks. */
+const SENDING_JOBS = [
+  "enter_journey",
+  "mail_approvals",
+  "send_approval_notice",
+  "send_invitation",
+  "send_password_reset",
+  "send_sms_reply",
+  "send_test",
+  "send_webhook_notice",
+  "tell_winner",
+] as const;
 
-/** Jobs that send are the ones that are due and not run. */
+/** Also those whose next try is later, and those that a process of the original had begun. */
 async function waitingJobs(sql: Sql): Promise<z.input<typeof Waiting>[]> {
   const rows = await sql<z.input<typeof Waiting>[]>`
     select p.slug as property, q.name as job, count(*)::int as count
     from queue q left join properties p on p.id = q.property_id
-    where q.state = 'ready' and q.run_at <= now() and q.name not in (${literals(LISTED)})
+    where q.state <> 'dead' and q.name in (${literals(SENDING_JOBS)})
     group by p.slug, q.name order by p.slug, q.name`;
   return [...rows];
 }

@@ -61,7 +61,8 @@ export default tool({
     refuseMasked(call, "the groups tell which addresses of an import of made-up ones have a player");
     const own = fragment`p.property_id = ${property.id}::uuid`;
     const doubled = [...new Set(by)].map((name) => {
-      const column = fragment`p.${identifier(name)}`;
+      // By the hash: a phone number may be written in two forms.
+      const column = fragment`p.${identifier(`${name}_hash`)}`;
       return fragment`
         select ${name}::text as name, array_agg(p.id order by p.id) as ids from players p
         where ${own} and p.deleted_at is null and ${column} is not null

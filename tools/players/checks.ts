@@ -11,6 +11,7 @@ import {
   type Leaving,
 } from "#tools/compliance/left-addresses.ts";
 import { type CustomFields, mergedCustom, sharedCustomFields } from "#tools/custom-fields/values.ts";
+import { comparedForm, isSameAddress } from "#tools/people/address.ts";
 import { isCountry, languageOf, stateOf } from "#tools/people/places.ts";
 import { CONTACTABLE_STATUSES, isStatus, KEPT_BY_NUMBER } from "#tools/statuses/players.ts";
 import type { Player, PlayerChange } from "./columns.ts";
@@ -113,7 +114,8 @@ function storedValues(
 
 /** The addresses that the new values take from a record with a bar. */
 function leavingOf(values: PlayerValues, current: Player): Leaving[] {
-  const leaves = (name: "email" | "phone") => values[name] !== undefined && values[name] !== current[name];
+  const leaves = (name: "email" | "phone") =>
+    values[name] !== undefined && !isSameAddress(values[name], current[name]);
   const leaving = { id: current.id, email: leaves("email"), phone: leaves("phone") };
   return isBarring(current) && (leaving.email || leaving.phone) ? [leaving] : [];
 }
@@ -174,7 +176,8 @@ async function checkedPersons(context: Context, changes: readonly Stored[]): Pro
   });
 }
 
-const addressesOf = ({ email, phone }: PlayerValues) => [email, phone].filter((address) => address);
+const addressesOf = ({ email, phone }: PlayerValues) =>
+  [email, phone].flatMap((address) => (address ? comparedForm(String(address)) : []));
 
 /**
  * The player_id of a merged record means the record that it was merged into, and is refused, as is an erased person. A

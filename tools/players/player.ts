@@ -1,7 +1,13 @@
 import { byteaLiteral } from "#db/types.ts";
 import { Fault, invalid } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { addressHash, noPhone, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
+import {
+  addressHash,
+  isSameAddress,
+  noPhone,
+  normalizeEmail,
+  normalizePhone,
+} from "#tools/people/address.ts";
 import { IS_BARRED, numberHash } from "#tools/people/bars.ts";
 import { identityHash } from "#tools/people/identity.ts";
 import { FREE_STATUSES, isStatus, KEPT_BY_NUMBER, type KeptByNumber } from "#tools/statuses/players.ts";
@@ -74,7 +80,7 @@ export async function matchPersons(context: Context, persons: readonly Person[])
     email: hex(values.email_hash),
     phone: hex(values.phone_hash),
     name: hex(identityHash(pepper, values)),
-    isNew: (name: "email" | "phone") => current === null || values[name] !== current[name],
+    isNew: (name: "email" | "phone") => current === null || !isSameAddress(values[name], current[name]),
   }));
   // One table a statement, for which a cluster has a short way. All go in one round trip.
   const [former, listed, named] = await Promise.all([

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Context } from "#runtime/operation/context.ts";
+import { isSameAddress } from "#tools/people/address.ts";
 import { PLACES } from "#tools/people/places.ts";
 import { contactIn, SHOWN_TEXTS } from "#tools/people/shown-texts.ts";
 import { playersWords } from "#tools/people/words.ts";
@@ -94,7 +95,8 @@ async function leavesListed(
   changes: readonly Changing[],
   { sql, property }: Context,
 ): Promise<Map<string, Sentence[]>> {
-  const leaves = (next: unknown, last: unknown) => next !== undefined && Boolean(last) && next !== last;
+  const leaves = (next: unknown, last: unknown) =>
+    next !== undefined && Boolean(last) && !isSameAddress(next, last);
   const left = changes
     .map(({ current, values: { email, phone } }) => ({
       id: current.id,

@@ -20,7 +20,7 @@ export const settings = {
   timezone: timeZone().describe("IANA time zone"),
   default_country: z
     .string()
-    .regex(/^[A-Z]{2}$/, "must be an ISO 3166 code, such as US")
+    .regex(/^[A-Z]{2}$/, { error: "must be an ISO 3166 code, such as US", abort: true })
     .refine(isCountry, "must be the ISO 3166 code of a country, such as US")
     .describe("ISO 3166 code, for phones and players without a country"),
   privacy_policy_url: z

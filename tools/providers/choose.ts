@@ -60,7 +60,7 @@ export async function ownProviders(
   if (found.length === 0 || providers.length > 0) return { providers, problems: [] };
   const names = (active.length > 0 ? active : found).map(({ name }) => bareOrQuoted(name)).join(", ");
   if (active.length === 0) {
-    const message = `${names} is not active; activate it with update_message_provider, or delete it to send by the service's own`;
+    const message = `${names} is not active; activate it with update_message_provider, or add another with create_message_provider`;
     return { providers: [], problems: [{ field: "provider_id", message }] };
   }
   const message = `${names} does not allow gaming content; where the vendor's contract does, set allows_gaming with update_message_provider`;

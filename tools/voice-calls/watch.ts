@@ -33,8 +33,8 @@ const FIRST_REST = 4;
 const LONGEST_REST = 60;
 
 /**
- * The calls under way behind `after`, the oldest first. Leaves out those that their vendors are ending or that say their
- * last words.
+ * The calls under way behind `after`, the oldest first. Leaves out those that their vendors are ending, that say their
+ * last words, or of which there was no news for the time of a whole call: one that rings again by late news is among them.
  */
 export async function liveCalls(
   tenant: Tenant,
@@ -51,7 +51,7 @@ export async function liveCalls(
       left join players p on p.property_id = ${property.id} and p.id = c.player_id
     where c.property_id = ${property.id} and c.status in (${literals(OPEN_CALLS)}) and c.stopped_at is null
       and c.provider_id is not null and coalesce(c.state ->> 'phase', '') <> 'closing'
-      and coalesce(c.started_at, c.created_at) > now() - make_interval(secs => ${within}::double precision)
+      and c.updated_at > now() - make_interval(secs => ${within}::double precision)
       and (c.created_at, c.id) > (${after.created_at}::timestamptz, ${after.id}::uuid)
     order by c.created_at, c.id limit ${CALLS_AT_ONCE}`;
   return [...rows];

@@ -71,6 +71,39 @@ test("a game is void in states that exist", async () => {
       "void_in[1]: is no state of the US: write its code, such as FL",
     );
   }
+  await expect(scenario.call("create_game", { ...game, void_in: ["florida"] })).rejects.toThrow(
+    /^void_in\[0\]: must be a state's code, such as FL$/,
+  );
   const made = await scenario.call("create_game", { ...game, void_in: ["FL", "DC", "PR"] });
   expect(made.void_in).toEqual(["FL", "DC", "PR"]);
+});
+
+test("a property's country is refused with one sentence", async () => {
+  const change = { propertyId: scenario.id, default_country: "Argentina" };
+  await expect(scenario.call("update_property", change)).rejects.toThrow(
+    /^default_country: must be an ISO 3166 code, such as US$/,
+  );
+});
+
+test("a do-not-call entry of an American number names a state that exists, by its code", async () => {
+  const make = (fields: object) => scenario.call("create_dnc_entry", { list: "state", ...fields });
+  const wrong = "state: must be a state of the US or Canada, by its code or name, such as FL";
+  await expect(make({ phone: "+17025550187", state: "XX" })).rejects.toThrow(wrong);
+  const { id, state } = await make({ phone: "+17025550187", state: "Nevada" });
+  expect(state).toBe("NV");
+  await expect(scenario.call("update_dnc_entry", { id, state: "XX" })).rejects.toThrow(wrong);
+  expect(await scenario.call("update_dnc_entry", { id, state: "on" })).toMatchObject({ state: "ON" });
+  expect(await make({ phone: "+4930901820", state: "BE" })).toMatchObject({ state: "BE" });
+});
+
+// Made before states were checked.
+test("a do-not-call entry with a state that does not exist can be changed in another column", async () => {
+  const { id } = await scenario.call("create_dnc_entry", { phone: "+17025550188", list: "state" });
+  await service.database.db.asProperty(
+    scenario.id,
+    (sql) => sql`update dnc_entries set state = 'XX' where property_id = ${scenario.id} and id = ${id}`,
+  );
+  expect(await scenario.call("update_dnc_entry", { id, note: "Asked by letter" })).toMatchObject({
+    state: "XX",
+  });
 });

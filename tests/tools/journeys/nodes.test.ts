@@ -646,6 +646,26 @@ describe("limits", () => {
     expect(await clock.verify(journey)).toMatchObject({ ok: true });
   });
 
+  test("a window whose times the clock skips in spring opens on the next day", async () => {
+    const clock = await journeyClock(service);
+    const ids = await crowd(clock, [{ timezone: "America/New_York" }]);
+    const skipped = nextSkippedHour("America/New_York");
+    const open = { id: "open", type: "time_window", config: { from: "02:15", to: "02:45" } };
+    const journey = await clock.published(chain([open, end()]));
+    clock.put((skipped - Date.parse(clock.at())) / 60_000 - 30);
+    await clock.enroll(journey, ids);
+    await clock.pass(1, journey);
+    await clock.pass(120, journey);
+    const [waiting] = await clock.entries(journey);
+    expect(waiting).toMatchObject({ node: "open", status: "active", phase: "waiting" });
+    const opensAt = skipped + DAY * 60_000 - 45 * 60_000;
+    expect(Date.parse(waiting!.wake_at!)).toBe(opensAt);
+    clock.put((opensAt - Date.parse(clock.at())) / 60_000);
+    await clock.pass(0, journey);
+    expect(await clock.entries(journey)).toMatchObject([{ status: "completed" }]);
+    expect(await clock.verify(journey)).toMatchObject({ ok: true });
+  });
+
   test("a window lets people on only while it is open by their clock", async () => {
     const clock = await journeyClock(service);
     // About noon there, so that the window ends before midnight.
@@ -746,3 +766,12 @@ describe("leaving early", () => {
     expect(await clock.verify(journey)).toMatchObject({ ok: true });
   });
 });
+
+/** When the zone's clock skips an hour next: it shows 03:00 then, where it would have shown 02:00. */
+function nextSkippedHour(zone: string): number {
+  const hour = new Intl.DateTimeFormat("en-US", { timeZone: zone, hour: "numeric", hourCycle: "h23" });
+  const shown = (at: number) => Number(hour.format(at));
+  let at = Math.ceil(Date.now() / 3_600_000) * 3_600_000;
+  while (shown(at) !== 3 || shown(at - 3_600_000) !== 1) at += 3_600_000;
+  return at;
+}

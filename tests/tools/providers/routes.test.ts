@@ -315,6 +315,23 @@ test("a provider that may not carry gaming content stops the campaign before any
   expect((await scenario.preflight(campaign)).ok).toBe(true);
 });
 
+// Its deletion is refused while a campaign or a journey would go on without one.
+test("a campaign whose only provider is switched off names two ways, and both lead on", async () => {
+  const { id } = await provider("sendgrid");
+  await scenario.planned(1);
+  await scenario.call("update_message_provider", { id, is_active: false });
+  const campaign = await scenario.campaign();
+  await expect(scenario.send(campaign)).rejects.toThrow(
+    /is not active; activate it with update_message_provider, or add another with create_message_provider$/,
+  );
+  await expect(scenario.call("delete_message_provider", { id })).rejects.toThrow(/no other email provider/);
+  const { id: other } = await provider("resend");
+  expect((await scenario.preflight(campaign)).ok).toBe(true);
+  await scenario.call("delete_message_provider", { id: other });
+  await scenario.call("update_message_provider", { id, is_active: true });
+  expect((await scenario.preflight(campaign)).ok).toBe(true);
+});
+
 test("the day's limit holds against all campaigns, and the rest goes out on another day", async () => {
   await provider("sendgrid", { daily_limit: 5 });
   const one = vendors({ sendgrid: sent });

@@ -131,7 +131,7 @@ async function placed(kind: Kind, count: number): Promise<Placed[]> {
 
 /** The calls that wait for a test. One that changes no more than its call takes one. */
 const waiting: Partial<Record<Kind, Placed[]>> = {};
-const CALLS: Record<Kind, number> = { vapi: 9, retell: 9, bland: 7 };
+const CALLS: Record<Kind, number> = { vapi: 10, retell: 9, bland: 7 };
 
 /** The test's call. */
 let callId: string;
@@ -777,6 +777,22 @@ test("an erased person's call that nobody could tell of is ended when it lives a
   expect(await row()).toMatchObject({ status: "in_progress", stopped_at: expect.any(String) });
   expect(await post(VENDORS.retell.report(metadata.send_id, HELLO, "spoke"))).toBe(200);
   expect(await row()).toMatchObject({ status: "ended", provider_call_id: null });
+});
+
+test("a call that rings again long after its placing is ended for a person who was barred", async () => {
+  const { playerId, sendId, post } = await nextCall("vapi");
+  record = () => HttpResponse.json({ message: "not found" }, { status: 404 });
+  await later(1);
+  expect(await row()).toMatchObject({ status: "unknown" });
+  record = () => HttpResponse.json(VENDORS.vapi.running);
+  const call = { id: "vendor-call", assistant: { metadata: { send_id: sendId } } };
+  expect(await post({ message: { type: "status-update", status: "ringing", call } })).toBe(200);
+  expect(await row()).toMatchObject({ status: "ringing" });
+  await BARS.vapi(playerId);
+  ends = [];
+  await look();
+  expect(ends).toEqual([VENDORS.vapi.endsBy]);
+  expect(await row()).toMatchObject({ stopped_at: expect.any(String) });
 });
 
 test("a call that its vendor names behind the erasure is ended too, however long the vendor refuses", async () => {

@@ -86,7 +86,7 @@ export const columns = {
       .array(
         z
           .string()
-          .regex(/^[A-Z]{2}$/, "must be a state's code, such as FL")
+          .regex(/^[A-Z]{2}$/, { error: "must be a state's code, such as FL", abort: true })
           .refine(
             (code) => stateOf(code, "US") === code,
             "is no state of the US: write its code, such as FL",

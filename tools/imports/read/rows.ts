@@ -15,7 +15,7 @@ import {
 } from "#tools/imports/job/choices.ts";
 import { type ImportParams, MATCH_KEYS, type MatchKey } from "#tools/imports/job/import-job.ts";
 import type { RowErrorView } from "#tools/imports/job/row-error.ts";
-import { noPhone, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
+import { comparedForm, noPhone, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
 import { readCustomCell, readCustoms } from "./custom-cells.ts";
 import { FIELDS, moment, type Notation } from "./fields.ts";
 import { hasher } from "./hasher.ts";
@@ -268,7 +268,7 @@ function isAcceptable(staged: Staged, seen: Seen, refuse: Refuse): boolean {
 
 /** A player_id belongs to one person, in every match mode. */
 function isFirst({ matchOn, values }: Staged, seen: Seen): boolean {
-  const isNew = seen.add(`${matchOn}:${values[matchOn]}`);
+  const isNew = seen.add(`${matchOn}:${comparedForm(values[matchOn]!)}`);
   if (!isNew || matchOn === "player_id" || values.player_id === undefined) return isNew;
   return seen.add(`player_id:${values.player_id}`);
 }

@@ -4,13 +4,15 @@ import { readCell } from "#db/stream/csv.ts";
 import type { Context, Tenant } from "#runtime/operation/context.ts";
 import { suppressAddressesOf } from "#tools/compliance/self-exclusion.ts";
 import { type CustomFields, sharedCustomFields } from "#tools/custom-fields/values.ts";
+import { failImport } from "#tools/imports/fail-import.ts";
 import { type Choice, refuses, type Tally } from "#tools/imports/job/choices.ts";
 import type { ImportJob } from "#tools/imports/job/import-job.ts";
 import type { Layout } from "#tools/imports/read/layout.ts";
 import type { Refusal, Staged } from "#tools/imports/read/rows.ts";
-import { addressHash, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
+import { addressHash, comparedForm, normalizeEmail, normalizePhone } from "#tools/people/address.ts";
 import { lockImports } from "#tools/people/locks.ts";
 import { type Standing, writeConsents } from "./consents.ts";
+import { meantPlayers } from "./meant-players.ts";
 import { writePlayers } from "./players.ts";
 import { countTaken, type RowVerdict, stageRows } from "./verdicts.ts";
 
@@ -57,13 +59,14 @@ export async function writeBatch(
     select ${TALLY} from import_jobs
     where property_id = ${property.id} and id = ${job.id} and status = 'processing' and processed = ${batch.after}
     for update`;
-  if (!tally) return false;
+  if (!tally || (await endsWithMaker(context, job))) return false;
   await checkFields(context, batch);
   // After the lock, because rows of another import count too. Without it such a batch took 15 s, not 1.
   if (batch.analyze) {
     await sql`select analyze_players() from import_jobs where property_id = ${property.id} and id = ${job.id}`;
   }
   const { rows, flawed, refusals } = partRows(batch);
+  const meant = await meantPlayers(context, flawed);
   const counts: Counts = { created: 0, updated: 0, skipped: 0 };
   if (job.params.dry_run) await sql`savepoint dry_run`;
   if (rows.length > 0) {
@@ -78,7 +81,7 @@ export async function writeBatch(
     refusals.push(...refusalsOf(staged.verdicts, rows));
     flawed.push(...rows.filter((one) => refuses(one) && (verdicts.get(one.row) ?? null) !== null));
   }
-  const { standing, noAddress, unbarred } = await writeConsents(context, job, rows, flawed);
+  const { standing, noAddress, unbarred } = await writeConsents(context, job, { rows, flawed, meant });
   tally.no_address += noAddress;
   tally.unbarred += unbarred;
   refusals.push(...standingNotices(standing, rows));
@@ -86,6 +89,22 @@ export async function writeBatch(
   await writeErrors(context, job.id, layout, refusals);
   await writeProgress(context, job.id, batch, counts, tally);
   return true;
+}
+
+const GONE = {
+  api_key: "The API key that started the import has been revoked.",
+  user: "The person who started the import may no longer act in this property.",
+  system: "",
+} as const;
+
+/** Ends the import when its maker lost the right to act: somebody took it away because something was wrong. */
+async function endsWithMaker(context: Context, { id, actor_type, actor_id }: ImportJob): Promise<boolean> {
+  const [maker] = await context.sql<
+    [{ acts: boolean }]
+  >`select still_acts(${actor_type}, ${actor_id}) as acts`;
+  if (maker.acts) return false;
+  const rest = "Import the rest by another one: the rows that are written stand.";
+  return failImport(context, id, `${GONE[actor_type]} ${rest}`);
 }
 
 /** Throws when the custom fields have changed since the rows were read; the job's next attempt reads them again. */
@@ -115,13 +134,13 @@ function partRows(batch: RowBatch): { rows: Staged[]; flawed: Staged[]; refusals
     const { row, matchOn, values, cells, flaws } = staged;
     const { email, phone } = values;
     const value = values[matchOn] ?? null;
-    const isTwin = matchOn !== "player_id" && shown.has(`${matchOn} ${value}`);
+    const isTwin = matchOn !== "player_id" && shown.has(`${matchOn} ${comparedForm(value ?? "")}`);
     const twin = { row, cells, column: matchOn, value, code: "duplicate_in_file" as const };
     const wrong = flaws.length === 0 && isTwin ? [{ ...twin, message: MESSAGES.duplicate_in_file }] : flaws;
     refusals.push(...wrong);
     if (wrong.length > 0 && refuses(staged)) flawed.push(staged);
     if (flaws.length === 0 && email) shown.add(`email ${email}`);
-    if (flaws.length === 0 && phone) shown.add(`phone ${phone}`);
+    if (flaws.length === 0 && phone) shown.add(`phone ${comparedForm(phone)}`);
     return wrong.length === 0;
   });
   return { rows, flawed, refusals };

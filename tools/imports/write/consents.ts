@@ -5,15 +5,10 @@ import type { Context } from "#runtime/operation/context.ts";
 import { hasEvidence, usualLevel } from "#tools/consent/evidence.ts";
 import { appendConsents, type LedgerRow, refreshConsents } from "#tools/consent/ledger.ts";
 import { type Choice, refuses } from "#tools/imports/job/choices.ts";
-import {
-  type ImportJob,
-  type ImportParams,
-  MATCH_KEYS,
-  type Requester,
-} from "#tools/imports/job/import-job.ts";
+import type { ImportJob, ImportParams, Requester } from "#tools/imports/job/import-job.ts";
 import type { Staged } from "#tools/imports/read/rows.ts";
+import { type Meant, meantPlayers, type RowOfPlayer } from "./meant-players.ts";
 import { suppressRefused } from "./refusals.ts";
-import { lookingUp, matches } from "./verdicts.ts";
 
 interface Person {
   row: number;
@@ -24,14 +19,15 @@ interface Person {
   region: string;
 }
 
-interface RowOfPlayer {
-  row: number;
-  /** The player's id. */
-  id: string;
-}
+/** A row that has a verdict. */
+type Judged = Meant & { is_erased: boolean };
 
-/** A row that has a verdict, with its player. */
-type Judged = Pick<RowOfPlayer, "row"> & { id: string | null; is_erased: boolean };
+/** The rows of a batch, and those that are not written, with the players whom some of these meant before the batch. */
+interface Written {
+  rows: readonly Staged[];
+  flawed: readonly Staged[];
+  meant: readonly Meant[];
+}
 
 interface Statement {
   person: Person;
@@ -62,8 +58,7 @@ export interface Standing {
 export async function writeConsents(
   context: Context,
   { params: { consent: evidence, by_agent: byAgent }, actor_type, actor_id }: ImportJob,
-  rows: readonly Staged[],
-  flawed: readonly Staged[],
+  { rows, flawed, meant }: Written,
 ): Promise<LeftOut> {
   const { sql, property } = context;
   const choices = new Map(
@@ -72,7 +67,7 @@ export async function writeConsents(
   if (choices.size === 0) return { standing: [], noAddress: 0, unbarred: 0 };
   const written = rows.length > 0 ? await writtenPeople(context, [...choices.keys()]) : [];
   const judged = rows.length > 0 && flawed.length > 0 ? await judgedRows(context, flawed) : [];
-  const { others, met } = await otherPeople(context, flawed, judged);
+  const { others, met } = await otherPeople(context, flawed, [...meant, ...judged]);
   const known = new Set(others.map(({ row }) => row));
   // Nothing is stored of an erased person, whose address is barred already.
   const spared = new Set([...met, ...judged.flatMap(({ row, is_erased }) => (is_erased ? [row] : []))]);
@@ -138,29 +133,19 @@ async function judgedRows({ sql }: Context, flawed: readonly Staged[]): Promise<
 }
 
 /**
- * Locks and returns the players of rows that refuse a channel and are not written. `met` are the rows whose first key
- * means one: an earlier row of the batch may have given the player another address.
+ * Locks and returns the players of rows that refuse a channel and are not written. `before` are the players whom they
+ * meant before others were written. `met` are the rows whose first key means one now: another row of the batch may have
+ * given the player another address.
  */
 async function otherPeople(
   context: Context,
   flawed: readonly Staged[],
-  judged: readonly Judged[],
+  before: readonly Meant[],
 ): Promise<{ others: Person[]; met: ReadonlySet<number> }> {
   if (flawed.length === 0) return { others: [], met: new Set() };
-  // A player_id belongs to one person, in every match mode.
-  const wanted: object[] = flawed.flatMap(({ row, matchOn, values: { player_id, email, phone } }) =>
-    [...new Set([matchOn, ...(player_id ? (["player_id"] as const) : [])])].map((match_on) => ({
-      ...{ row, match_on, is_first: match_on === matchOn, player_id, email, phone },
-    })),
-  );
-  const matching = context.sql<(RowOfPlayer & { is_first: boolean })[]>`
-    select r.row, p.id, r.is_first
-    from jsonb_to_recordset(${wanted}::jsonb)
-      as r(row int, match_on text, is_first boolean, player_id text, email text, phone text)
-    cross join lateral (${matches(context, MATCH_KEYS, true)}) p`;
-  const found = await lookingUp(context, matching);
-  const before = judged.flatMap(({ row, id }) => (id === null ? [] : [{ row, id }]));
-  const named = [...new Map([...found, ...before].map((one) => [`${one.row} ${one.id}`, one])).values()];
+  const found = await meantPlayers(context, flawed);
+  const known = before.flatMap(({ row, id }) => (id === null ? [] : [{ row, id }]));
+  const named = [...new Map([...found, ...known].map((one) => [`${one.row} ${one.id}`, one])).values()];
   const others = await peopleOf(context, named, sql`and p.status <> 'erased' order by p.id for update`);
   const living = new Set(others.map(({ player_id }) => player_id));
   const met = found.flatMap(({ row, id, is_first }) => (is_first && living.has(id) ? [row] : []));

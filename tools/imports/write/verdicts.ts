@@ -94,7 +94,7 @@ export async function countTaken(context: Context): Promise<number> {
     select true as found from players p
     where r.target is null and p.property_id = ${property.id} and p.deleted_at is null and ${hasKey("p", key)} limit 1`;
   const later = (key: MatchKey) =>
-    sql`r.${raw(key)} is not null and row_number() over (partition by r.${raw(key)} order by r.row) > 1`;
+    sql`r.${raw(key)} is not null and row_number() over (partition by r.${raw(COMPARED[key])} order by r.row) > 1`;
   const counting = sql<[{ taken: number }]>`
     select count(*) filter (where m.target is null and m.taken)::int as taken
     from (
@@ -172,12 +172,19 @@ export function matches({ sql, property }: Context, used: readonly MatchKey[], h
   return sql`select m.* from (${all} offset 0) m order by m.created_at, m.id limit 1`;
 }
 
+/** The column by which a key is compared: one phone number may be written in two forms, which have one hash. */
+const COMPARED = { player_id: "player_id", email: "email", phone: "phone_hash" } as const satisfies Record<
+  MatchKey,
+  string
+>;
+
 /**
  * The end of a query: the player has the key of row `r`, in the order of the key. It is a range, because the planner
  * drops an order by a column that equals one value.
  */
 function hasKey(player: string, key: MatchKey): Fragment {
-  const [own, given] = [part`${raw(player)}.${identifier(key)}`, part`r.${identifier(key)}`];
+  const name = raw(COMPARED[key]);
+  const [own, given] = [part`${raw(player)}.${name}`, part`r.${name}`];
   return part`${own} >= ${given} and ${own} <= ${given} order by ${own}`;
 }
 

@@ -12,7 +12,8 @@ export type WindowConfig = z.output<typeof WindowConfig>;
 
 export const timeWindow: NodeKind<WindowConfig> = {
   type: "time_window",
-  meaning: "Lets players on only between two times of their own clock; the others wait for the next opening.",
+  meaning:
+    "Lets players on only between two times of their own clock; the others wait for the next opening. A day whose clock skips both times has none.",
   config: WindowConfig,
   labels: () => [NEXT],
   problems: ({ from, to }) =>

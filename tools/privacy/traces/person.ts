@@ -1,7 +1,7 @@
 import { byteaLiteral } from "#db/types.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import type { RowOf } from "#runtime/operation/table.ts";
-import { addressHash } from "#tools/people/address.ts";
+import { addressHash, writtenForms } from "#tools/people/address.ts";
 import { identityHash } from "#tools/people/identity.ts";
 import type players from "#tools/players/players.table.ts";
 
@@ -10,8 +10,8 @@ export interface Person {
   /** The id of the player's record. */
   id: string;
   /**
-   * Addresses in their stored form, present and former, that no other player has: text with one of them is about the
-   * person.
+   * Addresses in the forms that texts may have, present and former, that no other player has: text with one of them is
+   * about the person.
    */
   addresses: string[];
   /** Hashes of these addresses in hex, and the stand-in hash of a player without an address. */
@@ -47,7 +47,7 @@ export async function personOf(context: Context, player: KnownPlayer): Promise<P
   const known = all.filter(({ hash }) => !owners.has(hash));
   return {
     id: player.id,
-    addresses: [...new Set(known.flatMap(({ address }) => address ?? []))],
+    addresses: [...new Set(known.flatMap(({ address }) => (address === null ? [] : writtenForms(address))))],
     hashes: [...new Set([...known.map(({ hash }) => hash), hex(standIn(property.pepper, player.id))])],
     ownHashes: present.map(({ hash }) => hash),
     former: known.filter(({ hash }) => !present.some((one) => one.hash === hash)),

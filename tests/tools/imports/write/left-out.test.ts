@@ -107,6 +107,24 @@ test("the no of a row behind one that has given its player another address count
   expect(await reasonsOf("old@example.com")).toContain("suppressed");
 });
 
+test.each([
+  ["before", (move: string, no: string) => [no, move]],
+  ["behind", (move: string, no: string) => [move, no]],
+])(
+  "the no of a row with an unreadable cell, %s one that gives its player another address, counts for the player",
+  async (_, ordered) => {
+    const csv = "player_id,email,email_opt_in\nU1,old@example.com,yes\n";
+    await imports.run({ csv, mapping, consent });
+    const rows = ordered("U1,new@example.com,,", ",old@example.com,no,many");
+    const { job } = await imports.run({
+      ...{ csv: `player_id,email,email_opt_in,adt\n${rows.join("\n")}\n`, mapping },
+    });
+    expect(job).toMatchObject({ updated_count: 1, failed: 1 });
+    expect(await imports.players()).toMatchObject([{ email: "new@example.com", consents: { email: false } }]);
+    expect(await reasonsOf("old@example.com")).toContain("suppressed");
+  },
+);
+
 test("the no of a row whose player_id another player has bars its address too", async () => {
   await imports.run({ csv: "player_id,email\nN1,n1@example.com\n" });
   const { push_opt_in: _, ...by } = mapping;

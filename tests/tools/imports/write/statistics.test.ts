@@ -43,7 +43,8 @@ test("an import into a property that the statistics do not know reads its player
     const context = { sql, property } as unknown as Context;
     const requester = { actor_type: "system" as const, actor_id: null };
     const params = { consent: { channel: [], consentSource: "desk" } } as unknown as ImportParams;
-    await writeConsents(context, { id: "", upload_id: "", processed: 0, params, ...requester }, rows, []);
+    const job = { id: "", upload_id: "", processed: 0, params, ...requester };
+    await writeConsents(context, job, { rows, flawed: [], meant: [] });
     const [row] = await sql<[{ players: number; ledger: number }]>`
       select sum(idx_tup_fetch + seq_tup_read) filter (where relname = 'players')::int as players,
         sum(idx_tup_fetch + seq_tup_read) filter (where relname = 'consent_records')::int as ledger
