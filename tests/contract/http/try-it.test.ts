@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { CATALOG } from "#tools/catalog.ts";
 import { prepareDemo } from "#transports/start/demo/demo.ts";
 import { adminLines } from "#transports/start/welcome.ts";
+import { isFull } from "../../support/proof-size.ts";
 import type { Answer } from "../../support/service.ts";
 import { type DemoService, NOBODY, REFUSED, startDemo, turnOf } from "../../transports/start/demo.ts";
 import { type Document, endpoints, execute, isOfPeople } from "./examples.ts";
@@ -14,13 +15,19 @@ beforeAll(async () => {
 });
 afterAll(() => demo?.service.stop());
 
+/** Of three endpoints that show or delete one record one, and with PROOF=full all: most have the same example. */
+function isAsked(method: string, path: string, operationId: string, index: number): boolean {
+  const isAlike = method === "delete" || (method === "get" && path.endsWith("/{id}"));
+  return isFull || !isAlike || operationId in REFUSED || index % 3 === 0;
+}
+
 test("an example works with the demo's key, or the admin's session, or is refused as it is described", async () => {
   const told: string[] = [];
   const met = new Set<string>();
   for (const turn of [0, 1, 2]) {
     const document: Document = (await demo.service.get("/api/openapi.json", NOBODY)).body;
-    for (const [path, method, { operationId, responses }] of endpoints(document)) {
-      if (turnOf(operationId) !== turn) continue;
+    for (const [index, [path, method, { operationId, responses }]] of endpoints(document).entries()) {
+      if (turnOf(operationId) !== turn || !isAsked(method, path, operationId, index)) continue;
       const said = ({ status, text }: Answer) => `${operationId}: ${status} ${text.slice(0, 200)}`;
       let answer = await execute(demo.service, document, path, method, demo.asKey);
       if (!responses[answer.status] && !responses.default) told.push(`${said(answer)} is not described`);
@@ -35,7 +42,7 @@ test("an example works with the demo's key, or the admin's session, or is refuse
     if (turn === 0) await demo.use();
   }
   expect(told).toEqual([]);
-  expect(met.size).toBeGreaterThan(190);
+  expect(met.size).toBeGreaterThan(isFull ? 190 : 130);
   expect(Object.keys(REFUSED).filter((name) => !met.has(name))).toEqual([]);
 }, 120_000);
 

@@ -2,7 +2,9 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CATALOG } from "#tools/catalog.ts";
 import { onceOverMcp } from "../../support/operation-calls.ts";
+import { isFull } from "../../support/proof-size.ts";
 import { type Scenario, scenarioIn } from "../../support/scenario.ts";
+import type { TestService } from "../../support/service.ts";
 import {
   dayAndNight,
   inspect,
@@ -14,11 +16,12 @@ import {
   visit,
 } from "../pages/browser.ts";
 import { type Casino, openCasino } from "../pages/casino.ts";
+import { letIn } from "./form-browser.ts";
 
 const browser: Browser | null = await openBrowser();
 let casino: Casino;
 let scenario: Scenario;
-let manager: { id: string; email: string; password: string };
+let manager: Awaited<ReturnType<TestService["signIn"]>>;
 
 beforeAll(async () => {
   if (!browser) return;
@@ -55,37 +58,37 @@ async function proposal(name: string): Promise<{ id: string; campaign: string }>
   return { id: (answered.data.proposal as { id: string }).id, campaign };
 }
 
-async function signIn(page: Page): Promise<void> {
-  await page.goto(`${casino.service.baseUrl}/console`);
-  await page.fill("#email", manager.email);
-  await page.fill("#password", manager.password);
-  await page.press("#password", "Enter");
-  await page.waitForSelector("nav[aria-label='Parts of the console']");
-}
-
+/** In a tab of the manager. */
 const visiting = (screen: Screen, work: (page: Page) => Promise<void>): Promise<void> =>
-  visit(browser!, screen, casino.service.baseUrl, work);
+  visit(browser!, screen, casino.service.baseUrl, async (page) => {
+    await letIn(page, casino.service, manager);
+    await work(page);
+  });
 
-const SCREENS = dayAndNight({ 360: { width: 360, height: 900 }, 1280: { width: 1280, height: 900 } });
+const SCREENS: Record<string, Screen> = dayAndNight({
+  360: { width: 360, height: 900 },
+  1280: { width: 1280, height: 900 },
+});
 
 describe.runIf(browser)("approvals in the console", () => {
   test("no page has a violation, or is wider than the screen, on a phone and a desk, by day and at night", async () => {
     const { id, campaign } = await proposal("Double points");
     await visiting({ width: 360, height: 900, dark: false }, async (page) => {
-      await signIn(page);
-      const check = async (name: string, path: string) => {
+      const check = async (name: string, path: string, screens: typeof SCREENS) => {
         await page.goto(casino.service.baseUrl + path);
         await settled(page);
         if (name === "approval") await page.frameLocator("iframe").locator("h1").waitFor();
-        await inspect(page, `console-${name}`, SCREENS);
+        await inspect(page, `console-${name}`, screens);
       };
-      await check("approval", `/console/approvals/${id}`);
+      await check("approval", `/console/approvals/${id}`, SCREENS);
       await casino.service.call(
         "update_campaign",
         { id: campaign, subject: "Triple points" },
         casino.service.tenant.id,
       );
-      await check("approval-stale", `/console/approvals/${id}`);
+      // It differs by its warning alone.
+      const phone = { phone: { width: 360, height: 900, dark: true } };
+      await check("approval-stale", `/console/approvals/${id}`, isFull ? SCREENS : phone);
       // The lists are in look.test.ts.
     });
   });
@@ -93,7 +96,7 @@ describe.runIf(browser)("approvals in the console", () => {
   test("works with scripts off: a person looks, approves, and the campaign goes", async () => {
     const { id, campaign } = await proposal("Approved by hand");
     await visiting({ width: 1280, height: 900, dark: false, scripts: false }, async (page) => {
-      await signIn(page);
+      await page.goto(`${casino.service.baseUrl}/console`);
       await page.click("nav >> text=Approvals");
       await page.click(`a[href="/console/approvals/${id}"]`);
       expect(await page.textContent("main")).toContain("It reaches");
@@ -116,7 +119,6 @@ describe.runIf(browser)("approvals in the console", () => {
     const [player] = await scenario.call("list_players", { filters: { "email.not.is": "null" }, limit: 1 });
     await scenario.call("update_player", { id: player.id, first_name: "Zoë" });
     await visiting({ width: 1280, height: 900, dark: false }, async (page) => {
-      await signIn(page);
       await page.goto(`${casino.service.baseUrl}/console/approvals/${id}`);
       await page.getByLabel("As a player gets it").fill(player.email);
       await page.getByRole("button", { name: "Show" }).click();
@@ -152,7 +154,6 @@ describe.runIf(browser)("approvals in the console", () => {
     const named = ({ field }: { field: string }) => field === "proposal_id";
     const id = answered.body.details.find(named).message;
     await visiting({ width: 1280, height: 900, dark: true }, async (page) => {
-      await signIn(page);
       await page.goto(`${service.baseUrl}/console/approvals/${id}`);
       const messages = page.getByRole("list", { name: "Messages of the journey" });
       await messages.waitFor();
@@ -179,7 +180,6 @@ describe.runIf(browser)("approvals in the console", () => {
     const { id } = await proposal("Decided for good");
     const { shown_hash } = (await casino.service.get(`/api/proposals/${id}`)).body;
     await visiting({ width: 1280, height: 900, dark: false }, async (page) => {
-      await signIn(page);
       await page.goto(`${casino.service.baseUrl}/console/approvals/${id}`);
       await page.click("text=Refuse…");
       await page.fill("#reason", "Not this week");

@@ -12,10 +12,11 @@ import {
   visit,
 } from "../pages/browser.ts";
 import { type Casino, openCasino } from "../pages/casino.ts";
+import { letIn } from "./form-browser.ts";
 
 const browser: Browser | null = await openBrowser();
 let casino: Casino;
-let analyst: { email: string; password: string };
+let analyst: { token: string };
 const pages: Record<string, string> = {};
 
 beforeAll(async () => {
@@ -41,22 +42,17 @@ afterAll(async () => {
   await casino?.service.stop();
 });
 
-async function signIn(page: Page): Promise<void> {
-  await page.goto(`${casino.service.baseUrl}/console`);
-  await page.fill("#email", analyst.email);
-  await page.fill("#password", analyst.password);
-  await page.press("#password", "Enter");
-  await page.waitForSelector("nav[aria-label='Parts of the console']");
-}
-
+/** In a tab of the analyst. */
 const visiting = (screen: Screen, work: (page: Page) => Promise<void>): Promise<void> =>
-  visit(browser!, screen, casino.service.baseUrl, work);
+  visit(browser!, screen, casino.service.baseUrl, async (page) => {
+    await letIn(page, casino.service, analyst);
+    await work(page);
+  });
 
 describe.runIf(browser)("the compliance officer's pages", () => {
   test("no page has a violation, or is wider than the screen, on a phone and a desk, by day and at night", async () => {
     const screens = dayAndNight({ 360: { width: 360, height: 900 }, 1280: { width: 1280, height: 900 } });
     await visiting({ width: 360, height: 900, dark: false }, async (page) => {
-      await signIn(page);
       // The others are judged in look.test.ts.
       for (const name of isFull ? Object.keys(pages) : ["consents", "evidence"]) {
         await page.goto(casino.service.baseUrl + pages[name]);
@@ -67,7 +63,7 @@ describe.runIf(browser)("the compliance officer's pages", () => {
 
   test("lead, with scripts off, from a law to its row, and from a player to a receipt and a message's consent", async () => {
     await visiting({ width: 1280, height: 900, dark: false, scripts: false }, async (page) => {
-      await signIn(page);
+      await page.goto(`${casino.service.baseUrl}/console`);
       await page.click("nav >> text=Compliance");
       const quiet = page.locator("#quiet_hours");
       expect(await quiet.textContent()).toContain("47 CFR 64.1200(c)(1)");
@@ -85,7 +81,6 @@ describe.runIf(browser)("the compliance officer's pages", () => {
 
   test("print as a document: no navigation, all columns", async () => {
     await visiting({ width: 1280, height: 900, dark: false }, async (page) => {
-      await signIn(page);
       await page.goto(casino.service.baseUrl + pages.consents);
       await page.emulateMedia({ media: "print" });
       expect(await page.isVisible("nav[aria-label='Parts of the console']")).toBe(false);

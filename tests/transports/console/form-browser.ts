@@ -1,4 +1,4 @@
-import { expect } from "vitest";
+import type { Page } from "playwright-core";
 import type { TestService } from "../../support/service.ts";
 
 export interface FormBrowser {
@@ -18,6 +18,8 @@ interface Answer {
 /** A browser's handling of cookies and forms, without pictures and scripts. */
 export function formBrowser(service: TestService): FormBrowser {
   const cookies = new Map<string, string>();
+  /** The forms' tokens by the cookies that they were shown to: a person does not load a page for each form. */
+  const tokens = new Map<string, string>();
   const send = async (path: string, init: RequestInit): Promise<Answer> => {
     const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
     const headers = { ...(cookie && { cookie }), ...(init.headers as Record<string, string>) };
@@ -37,19 +39,39 @@ export function formBrowser(service: TestService): FormBrowser {
     cookies,
     get,
     post: async (path, fields = {}, headers = {}) => {
-      const { text } = await get("/console");
-      const token = /name="token" value="([^"]+)"/.exec(text)?.[1] ?? "";
+      const shownTo = [cookies.get("console_session"), cookies.get("console_property")].join();
+      const token = fields.token ?? tokens.get(shownTo) ?? tokenIn((await get("/console")).text);
+      if (fields.token === undefined) tokens.set(shownTo, token);
       const body = new URLSearchParams({ token, ...fields });
       return send(path, { method: "POST", body, headers: { "sec-fetch-site": "same-origin", ...headers } });
     },
   };
 }
 
+const tokenIn = (page: string): string => /name="token" value="([^"]+)"/.exec(page)?.[1] ?? "";
+
 /** A browser of a person who has signed in. */
 export async function signedIn(service: TestService, options: Parameters<TestService["signIn"]>[0] = {}) {
-  const { email, password } = await service.signIn(options);
+  const { email, password, token } = await service.signIn(options);
   const one = formBrowser(service);
-  const answer = await one.post("/console/sign-in", { email, password });
-  expect(answer.status).toBe(303);
-  return { ...one, email, password, answer };
+  one.cookies.set("console_session", token);
+  return { ...one, email, password };
+}
+
+/**
+ * Lets a tab of a whole browser in, as signing in does, with other choices of the person. Signing in by its page is a
+ * test of its own.
+ */
+export async function letIn(
+  page: Page,
+  { baseUrl }: TestService,
+  { token }: { token: string },
+  choices: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  const cookies = Object.entries({ console_session: token, ...choices });
+  await page
+    .context()
+    .addCookies(
+      cookies.map(([name, value]) => ({ name, value, url: baseUrl, httpOnly: true, sameSite: "Strict" })),
+    );
 }

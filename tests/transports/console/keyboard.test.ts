@@ -44,12 +44,14 @@ function keysOf(page: Page) {
     }
     throw new Error(`the keyboard does not reach ${wanted} of ${page.url()}`);
   };
+  const press = async (wanted: string): Promise<void> => {
+    await to(wanted);
+    await page.keyboard.press("Enter");
+  };
   return {
-    to,
-    press: async (wanted: string): Promise<void> => {
-      await to(wanted);
-      await page.keyboard.press("Enter");
-    },
+    press,
+    /** Past the parts of the console. */
+    skip: () => press("Skip to the content"),
     write: async (id: string, text: string): Promise<void> => {
       await to(id);
       await page.keyboard.type(text);
@@ -71,15 +73,19 @@ describe.runIf(browser)("by the keyboard alone, one after another in one tab,", 
   test("a file is imported", { timeout: 60_000 }, async () => {
     await keys.press("Imports");
     await page.getByRole("heading", { name: "Imports" }).waitFor();
+    await keys.skip();
     await keys.press("Import a file");
     await page.waitForURL(/\/new$/);
     const choosing = page.waitForEvent("filechooser");
+    await keys.skip();
     await keys.press("file");
     await (await choosing).setFiles(join(folder, "players.csv"));
     await keys.press("Upload and look into it");
     await page.getByRole("heading", { name: "What each column is" }).waitFor();
+    await keys.skip();
     await keys.press("Dry run");
     await page.getByRole("button", { name: "Import 1 row" }).waitFor();
+    await keys.skip();
     await keys.press("Import 1 row");
     await page.getByRole("link", { name: "See these players" }).waitFor();
   });
@@ -88,15 +94,18 @@ describe.runIf(browser)("by the keyboard alone, one after another in one tab,", 
     timeout: 60_000,
   }, async () => {
     await page.goto(`${service.baseUrl}/console/segments/new`);
+    await keys.skip();
     await keys.write("name", "Gold members");
     await keys.write("g0r0.value", "Gold");
     await keys.press("Save the segment");
     await page.getByRole("heading", { name: "Gold members" }).waitFor();
     await page.goto(`${service.baseUrl}/console/journeys/new`);
+    await keys.skip();
     const welcome = page.locator("summary", { hasText: "Welcome" }).first();
     await keys.press((await welcome.textContent())!.trim());
     await keys.press("Make the draft");
     await page.waitForURL(/\/journeys\/[0-9a-f-]{36}$/);
+    await keys.skip();
     await keys.press("Publish…");
     await keys.press("Publish the journey");
     await page.locator(".states", { hasText: "active" }).waitFor();
@@ -110,8 +119,10 @@ describe.runIf(browser)("by the keyboard alone, one after another in one tab,", 
     const proposal = body.details.find(({ field }: { field: string }) => field === "proposal_id").message;
     await page.goto(`${service.baseUrl}/console/approvals`);
     await page.locator("tbody a").first().waitFor();
+    await keys.skip();
     await keys.press((await page.locator("tbody a").first().textContent())!.trim());
     await page.locator("#decide").waitFor();
+    await keys.skip();
     await keys.press("Refuse…");
     await keys.write("reason", "Too many this week");
     await keys.press("Refuse");
@@ -123,6 +134,7 @@ describe.runIf(browser)("by the keyboard alone, one after another in one tab,", 
       decided_by: admin.id,
     });
     await page.goto(`${service.baseUrl}/console/settings/people`);
+    await keys.skip();
     await keys.write("email", "keys@example.com");
     await keys.press("Send the invitation");
     await page.getByRole("heading", { name: "Invited" }).waitFor();

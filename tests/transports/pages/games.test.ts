@@ -279,8 +279,11 @@ const browser: Browser | null = await openBrowser();
 const visiting = (screen: Screen, work: (page: Page) => Promise<void>): Promise<void> =>
   visit(browser!, screen, service.baseUrl, work);
 
-/** The pages with parts of their own colours. The other themes are seen on these, and with PROOF=full on all. */
-const COLORED = ["share", "list", "wheel", "closed", "prize"];
+/** The other themes are seen on pages with parts of their own colours, and with PROOF=full on all. */
+const COLORED: Record<string, string[]> = {
+  azure: ["share", "wheel", "prize"],
+  noir: ["list", "wheel", "closed"],
+};
 
 const PHONE = { width: 360, height: 780 };
 const SIZES = { phone: PHONE, desktop: { width: 1280, height: 900 } };
@@ -332,7 +335,7 @@ describe.runIf(browser)("in a browser", () => {
     async (theme) => {
       if (theme !== "default") await place.call("set_property_theme", THEMES[theme]!);
       await visiting({ ...PHONE, dark: false }, async (page) => {
-        for (const name of isFull || theme === "default" ? Object.keys(urls) : COLORED) {
+        for (const name of isFull ? Object.keys(urls) : (COLORED[theme] ?? Object.keys(urls))) {
           await page.goto(urls[name]!);
           expect(await smallTargets(page), name).toEqual([]);
           await inspect(page, `${theme}-game-${name}`, dayAndNight(SIZES), {

@@ -5,6 +5,7 @@ import { openAutopush } from "../../support/servers/autopush.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { cutOff, openBrowser, visit } from "./browser.ts";
 import { type Firefox, openFirefox } from "./firefox.ts";
+import { partsOf, readAloud, steady } from "./read-aloud.ts";
 
 let service: TestService;
 let push: Awaited<ReturnType<typeof openAutopush>>;
@@ -27,6 +28,7 @@ beforeAll(async () => {
     }),
   ]);
   scenario = scenarioIn(service);
+  await scenario.call("set_property_theme", { name: "River Casino" });
   await scenario.call("create_message_provider", {
     channel: "push",
     kind: "webpush",
@@ -104,7 +106,7 @@ test("a real Firefox subscribes on the page, decrypts a campaign's message, and 
   await expect.poll(() => firefox!.run(STATE)).toBe("off");
 });
 
-test("the button that turns them on works at a zoom of 200 % with the keyboard alone", async () => {
+test("the page says to a screen reader what it does, and its button works at a zoom of 200 % with the keyboard alone", async () => {
   if (!chromium) return;
   const { id } = await scenario.call("create_player", { player_id: "push-3" });
   const { url } = await scenario.call("create_player_link", { playerId: id, to: "push" });
@@ -114,6 +116,8 @@ test("the button that turns them on works at a zoom of 200 % with the keyboard a
     await page.goto(service.baseUrl + new URL(url).pathname);
     await expect.poll(() => page.evaluate(STATE)).toBe("off");
     expect(await cutOff(page)).toEqual([]);
+    const { main } = partsOf((await readAloud(page)).map(steady));
+    await expect(`${main.join("\n")}\n`).toMatchFileSnapshot("./screen-reader-push.txt");
     const focused = () => page.evaluate<string>("document.activeElement.textContent.trim()");
     for (let count = 0; count < 10 && (await focused()) !== "Turn on notifications"; count += 1)
       await page.keyboard.press("Tab");

@@ -97,3 +97,19 @@ function stateOf(name: string, value: unknown): string[] {
   if (!STATES.includes(name) || value === false || value === "false" || value === "off") return [];
   return [value === true || value === "true" ? name : `${name} ${value}`];
 }
+
+/** The values that change from run to run. */
+export const steady = (line: string) =>
+  line
+    .replace(/Game [0-9a-f-]{36}/g, "Autumn")
+    .replace(/\b[0-9a-f]{64}\b/g, "<hash>")
+    .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "<id>")
+    .replace(/\b[A-Z][a-z]{2} \d{1,2}, 20\d\d/g, "<day>")
+    .replace(/\b[A-Z0-9]{4}-[A-Z0-9]{4}-[A-Z0-9-]+\b/g, "<code>");
+
+/** The lines within the page's main part, and those around it, which are the same on all pages of a casino. */
+export function partsOf(lines: readonly string[]) {
+  const [from, to] = [lines.indexOf("main"), lines.indexOf("contentinfo")];
+  const end = to < 0 ? lines.length : to;
+  return { main: lines.slice(from + 1, end), frame: [...lines.slice(0, from), ...lines.slice(end)] };
+}

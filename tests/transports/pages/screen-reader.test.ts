@@ -6,11 +6,10 @@ import { startService, type TestService } from "../../support/service.ts";
 import { type Arcade, arcade } from "../../tools/games/arcade.ts";
 import { openBrowser, picture, visit } from "./browser.ts";
 import { FREE_PLAY } from "./casino.ts";
-import { readAloud } from "./read-aloud.ts";
+import { partsOf, readAloud, steady } from "./read-aloud.ts";
 
 const PHONE = { width: 360, height: 780, dark: false };
 const browser: Browser | null = await openBrowser();
-const notifying: Browser | null = await openBrowser({ notifications: true });
 let service: TestService;
 let place: Arcade;
 
@@ -92,12 +91,24 @@ async function shared(fields: object = {}): Promise<string> {
   return local((await place.call("create_share_link", about)).share.share_url);
 }
 
+/** The same one for several pages, in the order in which a player comes to them. */
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
+const theInbox = once(inbox);
+const theMail = once(mailed);
+const theWheel = once(async () => (await gameOf("spin_wheel", [TEN, NEVER])).url);
+const withTickets = { cost: { type: "ticket" }, own_free_entry: true };
+const theTicketGame = once(async () => (await gameOf("spin_wheel", [TEN], withTickets)).url);
+
 interface Reading {
   open(): Promise<string>;
   /** The page moves as it does for those who have asked for no less. */
   moves?: true;
-  /** It asks for notifications, which only the whole browser can show. */
-  notifies?: true;
   /** Before the page is read. */
   act?(page: Page): Promise<void>;
 }
@@ -118,19 +129,19 @@ const GAMES: Record<string, string> = {
   instant_win: "Play",
 };
 
-const won = async () => {
+const won = once(async () => {
   const { game, playerId, url } = await gameOf("spin_wheel", [TEN]);
   return `${url}/plays/${(await place.play(game, playerId)).play_id}`;
-};
+});
 
 const PAGES: Record<string, Reading> = {
-  "the inbox": { open: inbox },
-  "a message": { open: inbox, act: async (page) => page.getByRole("link", { name: "$25" }).click() },
-  "the archive of an inbox": { open: async () => `${await inbox()}?folder=archive` },
+  "the inbox": { open: theInbox },
+  "a message": { open: theInbox, act: async (page) => page.getByRole("link", { name: "$25" }).click() },
+  "the archive of an inbox": { open: async () => `${await theInbox()}?folder=archive` },
   "an empty inbox": { open: async () => linkOf(await place.player(), "inbox") },
   "the games": {
     open: async () => {
-      const { url } = await gameOf("spin_wheel", [TEN, NEVER]);
+      const url = await theWheel();
       return url.slice(0, url.lastIndexOf("/"));
     },
   },
@@ -141,7 +152,7 @@ const PAGES: Record<string, Reading> = {
     ]),
   ),
   "spin_wheel without a win": {
-    open: async () => (await gameOf("spin_wheel", [TEN, NEVER])).url,
+    open: theWheel,
     act: playing("Spin the wheel"),
   },
   "a scratch card before it is revealed": {
@@ -152,10 +163,7 @@ const PAGES: Record<string, Reading> = {
       await page.waitForSelector("[data-reveal]:not([hidden])");
     },
   },
-  "a game without a ticket": {
-    open: async () =>
-      (await gameOf("spin_wheel", [TEN], { cost: { type: "ticket" }, own_free_entry: true })).url,
-  },
+  "a game without a ticket": { open: theTicketGame },
   "a game for others": {
     open: async () =>
       (await gameOf("spin_wheel", [TEN], { void_in: ["FL"] }, { state: "FL", country: "US" })).url,
@@ -163,21 +171,18 @@ const PAGES: Record<string, Reading> = {
   "a won play": { open: won },
   "a claimed prize": { open: won, act: press("Claim") },
   "the proof": { open: async () => `${await won()}/proof` },
-  "the rules": { open: async () => `${(await gameOf("spin_wheel", [TEN, NEVER])).url}/rules` },
+  "the rules": { open: async () => `${await theWheel()}/rules` },
   "a free entry": {
-    open: async () =>
-      `${(await gameOf("spin_wheel", [TEN], { cost: { type: "ticket" }, own_free_entry: true })).url}/free`,
+    open: async () => `${await theTicketGame()}/free`,
   },
   "a free entry that was given": {
-    open: async () =>
-      `${(await gameOf("spin_wheel", [TEN], { cost: { type: "ticket" }, own_free_entry: true })).url}/free`,
+    open: async () => `${await theTicketGame()}/free`,
     act: press("Get the free ticket"),
   },
-  push: { notifies: true, open: async () => linkOf(await place.player(), "push") },
   "a shared game": { open: shared },
-  unsubscribe: { open: mailed },
+  unsubscribe: { open: theMail },
   unsubscribed: { open: mailed, act: press("Unsubscribe") },
-  preferences: { open: async () => (await mailed()).replace("/u/", "/preferences/") },
+  preferences: { open: async () => (await theMail()).replace("/u/", "/preferences/") },
   "saved preferences": {
     open: async () => (await mailed()).replace("/u/", "/preferences/"),
     act: press("Save"),
@@ -185,31 +190,12 @@ const PAGES: Record<string, Reading> = {
   "a link that is not ours": { open: async () => `${service.baseUrl}/inbox/nothing` },
 };
 
-/** The values that change from run to run. */
-const steady = (line: string) =>
-  line
-    .replace(/Game [0-9a-f-]{36}/g, "Autumn")
-    .replace(/\b[0-9a-f]{64}\b/g, "<hash>")
-    .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "<id>")
-    .replace(/\b[A-Z][a-z]{2} \d{1,2}, 20\d\d/g, "<day>")
-    .replace(/\b[A-Z0-9]{4}-[A-Z0-9]{4}-[A-Z0-9-]+\b/g, "<code>");
-
-/** The lines within the page's main part, and those around it, which are the same on all pages of a casino. */
-function partsOf(lines: readonly string[]) {
-  const [from, to] = [lines.indexOf("main"), lines.indexOf("contentinfo")];
-  const end = to < 0 ? lines.length : to;
-  return { main: lines.slice(from + 1, end), frame: [...lines.slice(0, from), ...lines.slice(end)] };
-}
-
-test.runIf(browser && notifying)(
+/** The page for notifications is in push.test.ts: only the whole browser can show them. */
+test.runIf(browser)(
   "a screen reader is told each thing of a page by its role, its name and its state, in order",
   async () => {
     const read = new Map<string, string[]>();
     const frames = new Set<string>();
-    const expected = [
-      "console: Failed to load resource",
-      "console: Chrome currently does not support the Push API",
-    ];
     const readIn = async (page: Page, name: string, { open, act, moves }: Reading) => {
       await page.emulateMedia({ reducedMotion: moves ? "no-preference" : "reduce" });
       await page.goto(await open());
@@ -220,20 +206,10 @@ test.runIf(browser && notifying)(
       frames.add(frame.join("\n"));
       read.set(name, [`# ${name}: ${steady(await page.title())}`, ...main, ""]);
     };
-    const readWith = (chosen: Browser, notifying: boolean) =>
-      visit(
-        chosen,
-        PHONE,
-        service.baseUrl,
-        async (page) => {
-          for (const [name, reading] of Object.entries(PAGES)) {
-            if ((reading.notifies ?? false) === notifying) await readIn(page, name, reading);
-          }
-        },
-        expected,
-      );
-    await readWith(browser!, false);
-    await readWith(notifying!, true);
+    const work = async (page: Page) => {
+      for (const [name, reading] of Object.entries(PAGES)) await readIn(page, name, reading);
+    };
+    await visit(browser!, PHONE, service.baseUrl, work, ["console: Failed to load resource"]);
     const around = [...frames].map((frame) => `# around a page\n${frame}\n`);
     await expect(
       [...around, ...Object.keys(PAGES).flatMap((name) => read.get(name)!)].join("\n"),

@@ -2,43 +2,28 @@ import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PassThrough } from "node:stream";
 import { fileURLToPath } from "node:url";
 import postgres from "postgres";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { findEmbedded, startEmbedded } from "#db/embedded/start.ts";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { startEmbedded } from "#db/embedded/start.ts";
 import { ConfigError, readConfig } from "#runtime/config.ts";
-import { runCommand } from "#transports/cli/run.ts";
 import { databaseError, errorText, folderError } from "#transports/start/report.ts";
-import { type ServiceProcess, startService } from "../../faults/support/process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { lockWaits } from "../../support/postgres/blocking.ts";
-import { startService as startInside } from "../../support/service.ts";
+import { startService } from "../../support/service.ts";
+import { command, failingStart, MAIN } from "./programs.ts";
 
 // A test starts up to four processes, of which each takes a second of a free processor.
 vi.setConfig({ testTimeout: 60_000 });
 
-const MAIN = fileURLToPath(new URL("../../../transports/main.ts", import.meta.url));
 const MIGRATE = fileURLToPath(new URL("../../../transports/migrate.ts", import.meta.url));
 /** Of `migrate`. */
 const MIGRATION_LOCK = 7_305_133;
 const SECRET = { APP_SECRET: "s".repeat(32) };
-
-/** A start that is to fail: what it says, and its exit code. */
-async function failingStart(environment: Record<string, string>, main = MAIN, words: string[] = []) {
-  const child = spawn(process.execPath, [main, ...words], {
-    env: { PATH: process.env.PATH, ...environment },
-    stdio: ["ignore", "ignore", "pipe"],
-  });
-  let said = "";
-  child.stderr.on("data", (chunk) => (said += chunk));
-  const [code] = await once(child, "close");
-  return { code, said };
-}
 
 function failureOf(work: () => unknown): string {
   try {
@@ -48,43 +33,6 @@ function failureOf(work: () => unknown): string {
   }
   throw new Error("it has not failed");
 }
-
-describe("beside a service on an embedded database", () => {
-  let folder: string;
-  let service: ServiceProcess;
-
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "start-"));
-    service = await startService({ DATA_DIR: folder });
-  }, 60_000);
-
-  afterAll(async () => {
-    await service?.terminate();
-    await rm(folder, { recursive: true, force: true });
-  });
-
-  test("a second start in the same folder says that the folder is in use, and nothing of the port", async () => {
-    await expect.poll(service.output).toContain("npm run tool -- create-property");
-    expect(service.output()).not.toContain("DATABASE_URL");
-    const { port } = new URL(service.baseUrl);
-    const { code, said } = await failingStart({ DATA_DIR: folder, PORT: port });
-    expect(code).toBe(1);
-    expect(said).toContain("is in use by process");
-    expect(said).not.toMatch(/port/i);
-  });
-
-  test("a command stores and shows the service's own address", async () => {
-    const sql = postgres((await findEmbedded(folder))!, { max: 1 });
-    const [own] = await sql`insert into properties (name, slug) values ('Own', 'own') returning id`;
-    await sql.end();
-    const words = ["create-import-job", "--property", "own", "--csv", "player_id\nX\n", "--json"];
-    const { code, said, printed } = await command(words, { DATA_DIR: folder });
-    expect(code, said).toBe(0);
-    const job = JSON.parse(printed);
-    expect(job.status_url).toBe(`${service.baseUrl}/api/import_jobs/${job.id}`);
-    expect(job.property_id).toBe(own!.id);
-  });
-});
 
 test("half a service on an embedded database is refused", () => {
   for (const ROLE of ["web", "worker"]) {
@@ -110,19 +58,12 @@ test("a worker says that it works, and a later start with another APP_SECRET is 
 
   const given = { DATABASE_URL: database.url, APP_SECRET: "another".repeat(5) };
   const line = expect.stringMatching(/^APP_SECRET: not the one that this database was used with\.[^\n]+\n?$/);
-  const start = startInside({ appSecret: given.APP_SECRET }, { database });
+  const start = startService({ appSecret: given.APP_SECRET }, { database });
   expect(errorText(await start.catch((error) => error))).toEqual(line);
   const listed = ["list-properties"];
   expect(await command(listed, given)).toEqual({ code: 2, said: line, printed: "" });
   expect(await command(listed, { ...given, ...SECRET })).toMatchObject({ code: 0, said: "" });
 });
-
-/** A command in this process: what it says and prints, and its exit code. */
-async function command(words: string[], env: Record<string, string>) {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const code = await runCommand(words, { env, stdout, stderr });
-  return { code, said: String(stderr.read() ?? ""), printed: String(stdout.read() ?? "") };
-}
 
 test("a start whose port is taken says so, and gives up what it has begun", async () => {
   const database = await testDatabase();

@@ -2,24 +2,21 @@ import { execFile } from "node:child_process";
 import { copyFile, mkdir, mkdtemp, readFile, realpath, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PassThrough } from "node:stream";
 import { fileURLToPath } from "node:url";
 import postgres from "postgres";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { findEmbedded } from "#db/embedded/start.ts";
-import { runCommand } from "#transports/cli/run.ts";
 import { type ServiceProcess, startService } from "../../faults/support/process.ts";
+import { command, failingStart } from "./programs.ts";
 
-// The test makes two clusters and starts them three times.
-vi.setConfig({ testTimeout: 120_000 });
+// The tests make two clusters and start them three times.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
-async function newFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "survival-"));
-  onTestFinished(async () => {
-    const home = await realpath(join(folder, "postgres")).catch(() => folder);
-    for (const each of [home, folder]) await rm(each, { recursive: true, force: true });
-  });
-  return folder;
+const newFolder = () => mkdtemp(join(tmpdir(), "survival-"));
+
+async function remove(folder: string): Promise<void> {
+  const home = await realpath(join(folder, "postgres")).catch(() => folder);
+  for (const each of [home, folder]) await rm(each, { recursive: true, force: true });
 }
 
 interface Said {
@@ -38,19 +35,44 @@ function run(program: "backup" | "restore", words: string[], dataDir: string): P
   });
 }
 
-async function started(dataDir: string, environment: Record<string, string> = {}): Promise<ServiceProcess> {
-  const service = await startService({ DATA_DIR: dataDir, ...environment });
-  onTestFinished(async () => void (await service.terminate()));
-  return service;
-}
+let original: string;
+let first: ServiceProcess;
+
+beforeAll(async () => {
+  original = await newFolder();
+  first = await startService({ DATA_DIR: original });
+});
+afterAll(async () => {
+  await first?.terminate();
+  await remove(original);
+});
+
+test("a second start in the same folder says that the folder is in use, and nothing of the port", async () => {
+  await expect.poll(first.output).toContain("npm run tool -- create-property");
+  expect(first.output()).not.toContain("DATABASE_URL");
+  const { port } = new URL(first.baseUrl);
+  const { code, said } = await failingStart({ DATA_DIR: original, PORT: port });
+  expect(code).toBe(1);
+  expect(said).toContain("is in use by process");
+  expect(said).not.toMatch(/port/i);
+});
+
+test("a command stores and shows the service's own address", async () => {
+  const sql = postgres((await findEmbedded(original))!, { max: 1 });
+  const [own] = await sql`insert into properties (name, slug) values ('River', 'river') returning id`;
+  await sql.end();
+  const words = ["create-import-job", "--property", "river", "--csv", "player_id\nX\n", "--json"];
+  const { code, said, printed } = await command(words, { DATA_DIR: original });
+  expect(code, said).toBe(0);
+  const job = JSON.parse(printed);
+  expect(job.status_url).toBe(`${first.baseUrl}/api/import_jobs/${job.id}`);
+  expect(job.property_id).toBe(own!.id);
+});
 
 test("a backup of a running service comes back in another folder, sends nothing, is released, and ends with its database", async () => {
-  const [original, copy] = [await newFolder(), await newFolder()];
+  const copy = await newFolder();
+  onTestFinished(() => remove(copy));
   const file = join(original, "backup");
-  const first = await started(original);
-  const sql = postgres((await findEmbedded(original))!, { max: 1 });
-  await sql`insert into properties (name, slug) values ('River', 'river')`;
-  await sql.end();
   const taken = await run("backup", [file], original);
   expect(taken).toMatchObject({
     code: 0,
@@ -70,12 +92,12 @@ test("a backup of a running service comes back in another folder, sends nothing,
   const restored = await run("restore", [file], data);
   expect(restored).toMatchObject({ code: 0, said: expect.stringContaining("Sending is held.") });
 
-  const second = await started(data);
+  const second = await startService({ DATA_DIR: data });
+  onTestFinished(async () => void (await second.terminate()));
   await expect.poll(second.output).toContain("Sending    held");
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const words = ["release-sending", "--json"];
-  expect(await runCommand(words, { env: { DATA_DIR: data }, stdout, stderr })).toBe(0);
-  const released = JSON.parse(String(stdout.read()));
+  const { code, printed } = await command(["release-sending", "--json"], { DATA_DIR: data });
+  expect(code).toBe(0);
+  const released = JSON.parse(printed);
   expect(released).toMatchObject({ success: true, known_until: [{ property: "river" }] });
   const admin = postgres((await findEmbedded(data))!, { max: 1 });
   // A start asks the same before it says so.
