@@ -77,7 +77,7 @@ export default defineConfig({
           // A test that needs more has its own, with the reason.
           testTimeout: PATIENCE,
           hookTimeout: PATIENCE,
-          expect: { poll: { timeout: 20_000 } },
+          expect: { poll: { timeout: 60_000 } },
         },
       }),
     ),

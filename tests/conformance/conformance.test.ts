@@ -55,7 +55,7 @@ test("all 37 scenarios that 2026-07-28 requires are passed, and those of tasks i
     ]),
   );
   // The official suite is a program of its own, and asks for one scenario after another.
-}, 60_000);
+});
 
 test("of the 30 that 2025-11-25 requires, all are passed that need no kept session and no log", async () => {
   expect(await graded("2025-11-25", ["--expected-failures", BASELINE])).toHaveLength(23);

@@ -42,7 +42,7 @@ describe.runIf(cluster)("on a Citus cluster", () => {
   afterAll(async () => {
     await admin?.end();
     await demo?.service.stop();
-  }, 60_000);
+  });
 
   test("every operation and the jobs that it begins ask one shard at a time", async () => {
     const { service, propertyId } = demo;

@@ -227,5 +227,5 @@ test("a query that nobody waits for any more is ended by the server", async () =
         select from pg_stat_activity
         where datname = current_database() and query like '%pg_sleep(60)%' and state = 'active' and pid <> pg_backend_pid()`
     ).count;
-  await expect.poll(running, { timeout: 10_000 }).toBe(0);
+  await expect.poll(running).toBe(0);
 });

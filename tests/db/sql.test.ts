@@ -238,4 +238,4 @@ test("however many texts there are, a connection keeps no more than so many of t
   }, PATIENT);
   await anew.close();
   // 2,200 statements, a hundred at a time.
-}, 60_000);
+});

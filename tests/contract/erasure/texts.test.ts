@@ -36,7 +36,7 @@ beforeAll(async () => {
     if (one.default?.startsWith("generated")) continue;
     if (await takesWords(one, rows)) texts.push(one);
   }
-}, 60_000);
+});
 afterAll(async () => {
   await admin?.end();
   await service?.stop();

@@ -181,7 +181,7 @@ describe("schedule-campaign", () => {
     await fn("data-deletion", { propertyId: service.tenant.id, playerId: erased[0].id });
     await scenarioIn(service).comeDue(campaign_id);
     await expect
-      .poll(async () => (await service.get(`/api/campaigns/${campaign_id}`)).body.status, { timeout: 25_000 })
+      .poll(async () => (await service.get(`/api/campaigns/${campaign_id}`)).body.status)
       .toBe("sent");
     const { body: mailed } = await service.get("/api/mailbox_messages?subject.eq=At its time");
     expect(mailed.map(({ recipient }: { recipient: string }) => recipient).sort()).toEqual([

@@ -25,7 +25,7 @@ afterAll(async () => {
 
 const arrived = async (event: string): Promise<Received> => {
   const found = () => receiver.received.find(({ headers }) => headers["x-service-event"] === event);
-  await expect.poll(found, { timeout: 15_000 }).toBeDefined();
+  await expect.poll(found).toBeDefined();
   return found()!;
 };
 

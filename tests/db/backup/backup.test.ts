@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
-import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { restoreBackup } from "#db/backup/restore.ts";
 import { takeBackup } from "#db/backup/take.ts";
 import { migrate } from "#db/migrate.ts";
@@ -15,8 +15,6 @@ import { makeMonth, monthsIn, PRESENT } from "../partitions/months.ts";
 import { type DebianServer, HAS_DEBIAN_15, startDebian15 } from "./debian-postgres.ts";
 
 // It makes a cluster and migrates three databases.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-
 const FINGERPRINT = "f".repeat(64);
 
 let folder: string;

@@ -6,8 +6,6 @@ import { migrate } from "#db/migrate.ts";
 import { sql } from "#db/sql.ts";
 import { type DebianServer, HAS_DEBIAN_15, type Standby, startDebian15 } from "../backup/debian-postgres.ts";
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-
 const PROPERTY = randomUUID();
 /** Milliseconds in which the service looks at both servers several times. */
 const LOOKS = 500;

@@ -86,7 +86,7 @@ test("five restarts in a row lose no job, and a listener that was cut hears agai
   await workers[0]!.idle();
   expect(await fixture.rows()).toEqual([]);
   // A lease lasts 30 s.
-}, 60_000);
+});
 
 test("the jobs of a claim are not lost with its answer", async () => {
   const ran: { n: number; attempt: number }[] = [];

@@ -183,7 +183,7 @@ test("a small audience that grows after it was sent off is held", async () => {
   );
   service.internals.wake();
   await expect
-    .poll(async () => (await service.get(`/api/campaigns/${id}`)).body.status_reason, { timeout: 20_000 })
+    .poll(async () => (await service.get(`/api/campaigns/${id}`)).body.status_reason)
     .toContain("grown from 1 to 6");
   await isHeld("resume_campaign", { campaignId: id });
   expect(await reached()).toBe(before);

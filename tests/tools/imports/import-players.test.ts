@@ -109,7 +109,7 @@ test("an import whose database connections are killed again and again resumes, a
   expect(await jobRow(body.id)).toMatchObject({ total: count, processed: count, error: null });
   expect(await counts()).toEqual({ rows: count, distinct: count });
   // Each killed connection costs a pause before the next try.
-}, 90_000);
+});
 
 test("the summary of an import that still runs is whole: how its file is read, and what is ignored so far", async () => {
   // The phones of the second half are those of the first.

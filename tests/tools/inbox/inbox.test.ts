@@ -97,7 +97,7 @@ test("one that is scheduled gets there when it is due", async () => {
   expect(await inbox()).not.toContainEqual(expect.objectContaining({ title: "Later" }));
   await scenarioIn(service).comeDue(id);
   await expect
-    .poll(async () => (await inbox()).map(({ title }: { title: string }) => title), { timeout: 20_000 })
+    .poll(async () => (await inbox()).map(({ title }: { title: string }) => title))
     .toContain("Later");
 });
 

@@ -384,7 +384,7 @@ test("a validation whose database connections are killed again and again goes on
   const { body: job } = await service.get(`/api/validation_jobs/${body.id}`);
   expect(job).toMatchObject({ total: 2000, processed: 2000, succeeded: 2000, summary: { unknown: 2000 } });
   // Each killed connection costs a pause before the next try.
-}, 90_000);
+});
 
 test("a cancelled validation is failed with that word, and judges nothing more", async () => {
   dns.zones["stuck.example"] = { silent: true };

@@ -463,7 +463,7 @@ test("a stop that is reported again before it is in force is answered once it is
   await admin.end();
   await due("receive_notices");
   expect(await row()).toMatchObject({ outcome: "opted_out" });
-}, 60_000);
+});
 
 test.each(KINDS)("a report of %s with an impossible length keeps its stop", async (kind) => {
   const { playerId, body } = await nextCall(kind);

@@ -448,7 +448,7 @@ test("a provider makes no more calls at once than it may", async () => {
   await expect.poll(() => placed.length).toBe(2);
   await report(service.baseUrl, one, { CallStatus: "busy" });
   expect(await status(campaign)).toMatchObject({ error_code: "busy" });
-  await expect.poll(() => placed.length, { timeout: 15_000 }).toBe(3);
+  await expect.poll(() => placed.length).toBe(3);
   await expect.poll(() => scenario.tally(next)).toMatchObject({ sent: 2, pending: 2 });
   await scenario.cancel(next);
 });

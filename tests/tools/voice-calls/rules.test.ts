@@ -246,7 +246,7 @@ test("a journey calls by a message node, and a simulated call is not sent", asyn
   await service.idle();
   expect(await scenario.calls()).toMatchObject([{ player_id: playerId, simulated: true }]);
   await expect
-    .poll(async () => (await scenario.call("list_journey_enrollments", {}))[0], { timeout: 10_000 })
+    .poll(async () => (await scenario.call("list_journey_enrollments", {}))[0])
     .toMatchObject({ status: "completed" });
 });
 

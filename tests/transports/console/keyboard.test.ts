@@ -70,7 +70,7 @@ describe.runIf(browser)("by the keyboard alone, one after another in one tab,", 
     await page.getByRole("heading", { name: "Now" }).waitFor();
   });
 
-  test("a file is imported", { timeout: 60_000 }, async () => {
+  test("a file is imported", async () => {
     await keys.press("Imports");
     await page.getByRole("heading", { name: "Imports" }).waitFor();
     await keys.skip();
@@ -111,7 +111,7 @@ describe.runIf(browser)("by the keyboard alone, one after another in one tab,", 
     await page.locator(".states", { hasText: "active" }).waitFor();
   });
 
-  test("a proposal is refused with a reason, and a person is invited", { timeout: 60_000 }, async () => {
+  test("a proposal is refused with a reason, and a person is invited", async () => {
     const propertyId = service.tenant.id;
     const campaignId = await scenario.campaign({ name: "Proposed" });
     await service.call("update_property", { propertyId, approval_over_players: 0 });

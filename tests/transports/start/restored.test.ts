@@ -84,7 +84,7 @@ test.skipIf(inject("workers").length > 0)(
           select id from campaign_sends where property_id = ${scenario.id} and status = 'sent'`,
       );
     // The import's worker is dead, and its job still claimed: the service does not come to rest.
-    await expect.poll(sent, { timeout: 30_000 }).toHaveLength(1);
+    await expect.poll(sent).toHaveLength(1);
     const [{ id: send_id } = { id: "" }] = await sent();
     const text = JSON.stringify({
       message: {
@@ -101,7 +101,7 @@ test.skipIf(inject("workers").length > 0)(
     isSilent = true;
     await scenario.caller();
     await scenario.send(await scenario.voiceCampaign());
-    await expect.poll(() => dialed.length, { timeout: 30_000 }).toBe(2);
+    await expect.poll(() => dialed.length).toBe(2);
     const statuses = async (calls: typeof scenario) =>
       (await calls.calls()).map(({ status }: { status: string }) => status);
     expect(await statuses(scenario)).toEqual(["ringing", "queued"]);

@@ -10,9 +10,6 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { testDatabase } from "../../support/database.ts";
 import { lockWaits, openTransaction } from "../../support/postgres/blocking.ts";
 
-// A test starts a process or two, of which each takes a second of a free processor.
-vi.setConfig({ testTimeout: 60_000 });
-
 const MAIN = fileURLToPath(new URL("../../../transports/main.ts", import.meta.url));
 const STORED_DATABASE = new URL("../../../transports/start/stored-database.ts", import.meta.url).href;
 const OPEN = new URL("../../../db/connection/open.ts", import.meta.url).href;
@@ -51,7 +48,7 @@ test("a start that waits for another's migration ends in order at the first sign
   await admin`select pg_advisory_lock(${MIGRATION_LOCK})`;
   const environment = { DATABASE_URL: database.url, APP_SECRET: "s".repeat(32) };
   const { child, said, ended } = run([MAIN], environment);
-  await lockWaits(admin, 1, 30_000);
+  await lockWaits(admin, 1, 60_000);
   child.kill("SIGTERM");
   child.kill("SIGINT");
   expect(await ended).toEqual([0, null]);
@@ -66,7 +63,7 @@ test("a service stops within ten seconds while the database holds locks", async 
   const environment = { DATABASE_URL: database.url, APP_SECRET: "s".repeat(32) };
   const { child, said, ended } = run([MAIN], environment);
   const address = () => /http:\/\/[\d.]+:\d+/.exec(said())?.[0];
-  await vi.waitFor(() => expect(address()).toBeDefined(), { timeout: 30_000, interval: 20 });
+  await vi.waitFor(() => expect(address()).toBeDefined(), { timeout: 60_000, interval: 20 });
   const tables =
     await admin`select format('%I', tablename) as name from pg_tables where schemaname = 'public'`;
   const close = await openTransaction(admin, async (sql) => {
@@ -80,7 +77,7 @@ test("a service stops within ten seconds while the database holds locks", async 
       body: JSON.stringify(sign),
     }).catch(() => null),
   );
-  await lockWaits(admin, 2, 30_000);
+  await lockWaits(admin, 2, 60_000);
   const before = performance.now();
   child.kill("SIGTERM");
   expect(await ended).toEqual([0, null]);
@@ -97,7 +94,7 @@ test("a signal while the embedded database is being made leaves no server, no lo
   const { child, said, ended } = run([MAIN], { DATA_DIR: folder });
   const home = join(folder, "postgres");
   const isBeingMade = () => filesIn(home).some((name) => name.startsWith("new-"));
-  await vi.waitFor(() => expect(isBeingMade()).toBe(true), { timeout: 30_000, interval: 1 });
+  await vi.waitFor(() => expect(isBeingMade()).toBe(true), { timeout: 60_000, interval: 1 });
   child.kill("SIGTERM");
   expect(await ended).toEqual([0, null]);
   expect(said()).toBe("Stopped.\n");
@@ -118,7 +115,7 @@ test("a signal to a program that has started the embedded database stops the ser
     };
     await withStoppedDatabase(readConfig(process.env), work).catch((error) => console.log(error.message));`;
   const { child, said, ended } = run(["--input-type=module", "-e", program], { DATA_DIR: folder });
-  await vi.waitFor(() => expect(said()).toBe("working\n"), { timeout: 30_000, interval: 20 });
+  await vi.waitFor(() => expect(said()).toBe("working\n"), { timeout: 60_000, interval: 20 });
   child.kill("SIGINT");
   await ended;
   expect(said()).toBe("working\nStopped by SIGINT before its end.\n");

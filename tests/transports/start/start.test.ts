@@ -17,9 +17,6 @@ import { lockWaits } from "../../support/postgres/blocking.ts";
 import { startService } from "../../support/service.ts";
 import { command, failingStart, MAIN } from "./programs.ts";
 
-// A test starts up to four processes, of which each takes a second of a free processor.
-vi.setConfig({ testTimeout: 60_000 });
-
 const MIGRATE = fileURLToPath(new URL("../../../transports/migrate.ts", import.meta.url));
 /** Of `migrate`. */
 const MIGRATION_LOCK = 7_305_133;
@@ -50,7 +47,7 @@ test("a worker says that it works, and a later start with another APP_SECRET is 
   });
   let said = "";
   worker.stderr.on("data", (chunk) => (said += chunk));
-  await vi.waitFor(() => expect(said).toMatch(/works on jobs[\s\S]+\n\n$/), 30_000);
+  await vi.waitFor(() => expect(said).toMatch(/works on jobs[\s\S]+\n\n$/), 60_000);
   expect(said).not.toMatch(/listens|http|npm run/);
   worker.kill("SIGTERM");
   expect((await once(worker, "close"))[0]).toBe(0);
@@ -208,10 +205,10 @@ test("a signal to npm stops the service, though the shell between them does not 
   let pid = "";
   shell.stderr.on("data", (chunk) => (said += chunk));
   shell.stdout.on("data", (chunk) => (pid += chunk));
-  await lockWaits(admin, 1, 30_000);
+  await lockWaits(admin, 1, 60_000);
   shell.kill("SIGTERM");
-  await vi.waitFor(() => expect(said).toBe("Stopped.\n"), 15_000);
-  await vi.waitFor(() => expect(() => process.kill(Number(pid), 0)).toThrow(), 15_000);
+  await vi.waitFor(() => expect(said).toBe("Stopped.\n"), 60_000);
+  await vi.waitFor(() => expect(() => process.kill(Number(pid), 0)).toThrow(), 60_000);
   await admin.end();
   await database.drop();
 });

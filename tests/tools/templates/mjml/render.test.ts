@@ -19,7 +19,7 @@ beforeAll(async () => {
   }
   await started();
   // The thread loads MJML, which takes 3 s of a free processor.
-}, 60_000);
+});
 afterAll(() => service?.stop());
 
 /** The thread's first start may take longer than a request has. */
