@@ -157,6 +157,33 @@ describe("the duplicate's records", () => {
     expect(body.map(({ status }: { status: string }) => status).sort()).toEqual(["cancelled", "deferred"]);
   });
 
+  test("that went to the duplicate go to the kept player no second time", async () => {
+    const [kept, other] = [await here.player({ email: email() }), await here.player({ email: email() })];
+    const [campaign, another] = [await here.campaign(), await here.campaign()];
+    const add = (id: string, playerId: string, status: string) =>
+      here.query(
+        (sql) => sql`
+          insert into campaign_sends (property_id, campaign_id, player_id, channel, status, dedupe_key, scheduled_for)
+          values (${propertyId()}, ${id}, ${playerId}, 'email', ${status},
+            sha256(convert_to(${`${id} ${playerId}`}, 'UTF8')), now() + interval '1 day')`,
+      );
+    await add(campaign, other, "delivered");
+    await add(campaign, kept, "deferred");
+    await add(another, other, "skipped");
+    await add(another, kept, "deferred");
+    await merge(kept, other);
+    const { body } = await service.get(`/api/campaign_sends?player_id.eq=${kept}&order=status.asc`);
+    const stands = (body as Record<string, unknown>[]).map(({ campaign_id, status, skip_reasons }) =>
+      [campaign_id === campaign ? "sent" : "new", status, skip_reasons].join(" "),
+    );
+    expect(stands).toEqual([
+      "sent cancelled duplicate_address",
+      "new deferred ",
+      "sent delivered ",
+      "new skipped ",
+    ]);
+  });
+
   test("of games can be computed again, and count for the person", async () => {
     const game = await place.game(HALF);
     const [kept, other] = [await place.player(), await place.player()];
