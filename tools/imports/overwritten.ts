@@ -1,6 +1,7 @@
 import { type Fragment, join, raw, sql } from "#db/sql.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
+import { youngestBirth } from "#tools/compliance/gate.ts";
 import type { CustomFields } from "#tools/custom-fields/values.ts";
 import { PLACES } from "#tools/people/places.ts";
 import { type ImportParams, MATCH_KEYS } from "./job/import-job.ts";
@@ -41,7 +42,7 @@ export async function countOverwritten(
     return fills ? sql`coalesce(${old}, ${given})` : sql`coalesce(${given}, ${old})`;
   };
   const changes = (name: string) => sql`${after(name)} is distinct from q.${raw(name)}`;
-  const youngest = sql`((now() at time zone ${property.timezone}::text) - make_interval(years => ${property.min_age}::int))::date`;
+  const youngest = youngestBirth(property);
   const agreed = (...channels: string[]) =>
     sql`exists (select from jsonb_each(q.consents) c where c.key = any(${channels}::text[]) and c.value = 'true')`;
   const suppressed = (hash: Fragment) => sql`exists (

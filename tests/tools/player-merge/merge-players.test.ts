@@ -106,6 +106,20 @@ describe("of two records of one person", () => {
     expect((await get(apart)).consents).toEqual({});
   });
 
+  test("an age that bars the duplicate is not lost behind another birth date", async () => {
+    const kept = await player({ birth_date: "1980-02-29" });
+    const young = await here.player({ email: email(), birth_date: "2015-02-28" });
+    const refused = await post("merge-players", { playerId: kept, duplicateId: young });
+    expect([refused.status, refused.body.error]).toEqual([409, expect.stringContaining("birth date")]);
+    expect((await get(kept)).email).toBeNull();
+    const unknown = await player();
+    await merge(unknown, young);
+    expect((await get(unknown)).birth_date).toBe("2015-02-28");
+    const old = await player({ birth_date: "1981-01-01" });
+    await merge(kept, old);
+    expect((await get(kept)).birth_date).toBe("1980-02-29");
+  });
+
   test("a self-exclusion of the duplicate bars the kept one", async () => {
     const [kept, other] = [await here.player({ email: email() }), await player({ email: email() })];
     await here.call("create_self_exclusion", { player_id: other });
