@@ -1,5 +1,6 @@
 import { transactionStart } from "#db/transaction-start.ts";
 import type { Context } from "#runtime/operation/context.ts";
+import type { Property } from "#runtime/operation/property.ts";
 import { quoted } from "#runtime/visible-text.ts";
 
 const MOST_CHARACTERS = 60;
@@ -25,6 +26,14 @@ export async function playersWords(
     select id, player_id, first_name, last_name, player_id = id::text and created_at = ${start}::timestamptz as is_new
     from players where property_id = ${property.id} and id = any(${[...ids]}::uuid[])`;
   return new Map(players.map((player) => [player.id, wordsOf(context, player)]));
+}
+
+/** The ground on which messages go to players who have agreed. */
+export const BY_CONSENT = "on the consent that they have given";
+
+/** The ground on which mail goes to players whose address a call changes. */
+export function mailGround({ email_consent_mode }: Pick<Property, "email_consent_mode">): string {
+  return email_consent_mode === "opt_out" ? "which needs no consent here" : BY_CONSENT;
 }
 
 interface Named {
