@@ -1,3 +1,5 @@
+import { domainToASCII } from "node:url";
+
 // Characters that readers do not see and models do: zero-width, bidirectional, tags, variation selectors.
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\uFFF9-\uFFFB]/gu;
 /** Begins text whose letters and digits a screen shows in the other direction: readers see 51 where a model reads 15. */
@@ -6,11 +8,19 @@ const TURNED = /[\u202D\u202E]/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const CONTROL = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]/g;
 
+/** The host of a web address or a mail address. A mark behind it says that it has been shown already. */
+const HOST = /(?<=:\/\/|@|\bwww\.)[\p{L}\p{N}\p{M}.-]{1,253}(?![\p{L}\p{N}\p{M}.-]| \[[a-z0-9.-]*xn--)/gu;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: all that is no ASCII is looked for
+const OTHER_LETTERS = /[^\u0000-\u007F]/;
+
 const LINE_BREAKS = /[\n\r\u2028\u2029]+/g;
 
-/** Text on one line, with a mark where it turns letters around: both would change how readers take our words behind it. */
+/**
+ * Text on one line, with marks where it turns letters around, and behind hosts with other letters: these would change
+ * how readers take it or our words behind it.
+ */
 export function oneLine(text: string): string {
-  return marked(text).replace(LINE_BREAKS, " ");
+  return withTrueHosts(marked(text)).replace(LINE_BREAKS, " ");
 }
 
 /** A text of callers or players in quotes, as JSON on one line. A longer one is cut, and says so. */
@@ -26,9 +36,9 @@ export function bareOrQuoted(value: string): string {
   return /^[\p{L}\p{N}_.+-]{1,60}$/u.test(value) ? value : quoted(value, 60);
 }
 
-/** Text without invisible characters. Words name those that turn the letters behind them around. */
+/** Text without invisible characters. Words name those that turn letters around, and the true names of hosts. */
 export function visible(text: string): string {
-  return bare(marked(text));
+  return withTrueHosts(bare(marked(text)));
 }
 
 /** The same for JSON text, which may have control characters between its values. */
@@ -39,6 +49,15 @@ export function visibleJson(json: string): string {
 /** Text without invisible characters, for looking for something in it. Words in their place would part an address. */
 export function bare(text: string): string {
   return text.replace(INVISIBLE, "").replace(CONTROL, "");
+}
+
+/** A Cyrillic letter looks like a Latin one: behind a host with such letters stands the name that the network asks for. */
+function withTrueHosts(text: string): string {
+  if (!OTHER_LETTERS.test(text)) return text;
+  return text.replace(HOST, (host) => {
+    const name = OTHER_LETTERS.test(host) ? domainToASCII(host) : "";
+    return name === "" || name === host ? host : `${host} [${name}]`;
+  });
 }
 
 function marked(text: string): string {

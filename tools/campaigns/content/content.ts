@@ -125,6 +125,8 @@ interface Flaw {
 }
 
 const META = new RegExp(String.raw`\bhttp-equiv${VALUE}`, "gi");
+const USER = /^(?:https?:)?\/\/[^/?#\\]*@/i;
+const USER_IN_TEXT = /https?:\/\/[^\s/?#\\]*@\S*/i;
 const IN_TEXT = /http:\/\/\S*/i;
 
 /** Elements that load a page of their own, move all links, run code, or make text of all that follows. */
@@ -143,12 +145,36 @@ const ANOTHER_PLACE = /^(?:[a-z][a-z0-9+.-]*:|\/\/)/i;
  * below `baseUrl`, our own, may be plain.
  */
 export function flawsIn({ html, text }: Bodies, baseUrl: string): Flaw[] {
-  const inHtml = html ? flawOf(html.replaceAll(baseUrl, "")) : undefined;
-  const inText = IN_TEXT.exec(text?.replaceAll(baseUrl, "") ?? "")?.[0];
+  const ours = oursIn(baseUrl);
+  const inHtml = html ? (userIn(html) ?? flawOf(html.replaceAll(ours, ""))) : undefined;
+  const inText = text ? textFlaw(text, ours) : undefined;
   return [
     ...(inHtml ? [{ body: "html" as const, message: inHtml }] : []),
-    ...(inText ? [{ body: "text" as const, message: notHttps("link", inText) }] : []),
+    ...(inText ? [{ body: "text" as const, message: inText }] : []),
   ];
+}
+
+/** Finds our own address, and no longer host that begins with it. */
+function oursIn(baseUrl: string): RegExp {
+  const written = baseUrl.replace(/[\^$.*+?()[\]{}|]/g, String.raw`\$&`);
+  return new RegExp(String.raw`${written}(?![\w:@-]|\.\w)`, "g");
+}
+
+function textFlaw(text: string, ours: RegExp): string | undefined {
+  const user = USER_IN_TEXT.exec(text)?.[0];
+  if (user !== undefined) return withUser(user);
+  const plain = IN_TEXT.exec(text.replaceAll(ours, ""))?.[0];
+  return plain === undefined ? undefined : notHttps("link", plain);
+}
+
+/** A person reads https://casino.example@evil.example as an address of the casino. */
+function userIn(html: string): string | undefined {
+  const found = addressesIn(html).find(({ url }) => USER.test(url));
+  return found && withUser(found.url);
+}
+
+function withUser(url: string): string {
+  return `a link has a user before its host, which hides where it leads: ${url.slice(0, 200)}`;
 }
 
 function flawOf(html: string): string | undefined {
@@ -176,9 +202,10 @@ function notHttps(what: string, url: string): string {
 
 /** Every address that the HTML leads to, once, in order; and whether a message may have it. Links to `baseUrl` may be plain. */
 export function linksIn(html: string, baseUrl: string): { url: string; isAllowed: boolean }[] {
+  const ours = oursIn(baseUrl);
   return addressesOf(html, "open").map((url) => ({
     url,
-    isAllowed: FINE.open.test(url) || url.startsWith(baseUrl),
+    isAllowed: !USER.test(url) && (FINE.open.test(url) || url.search(ours) === 0),
   }));
 }
 

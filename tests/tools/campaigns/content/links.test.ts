@@ -43,6 +43,10 @@ test.each([
   ['<p style="background:url(&quot;http://evil.example/a.png&quot;)">', "http://evil.example/a.png"],
   ["<style>@import 'http://evil.example/a.css';</style>", "not https: http://evil.example/a.css"],
   ["<!--[if mso]><v:fill src='http://evil.example/a.png'/><![endif]-->", "http://evil.example/a.png"],
+  ["<a href='https://casino.example@evil.example/'>x</a>", "a user before its host"],
+  ["<a href='https://casino.example:443&#64;evil.example/'>x</a>", "a user before its host"],
+  [`<a href='${BASE}@evil.example/'>x</a>`, "a user before its host"],
+  [`<a href='${BASE}0.evil.example/'>x</a>`, "not https"],
 ])("%s is refused", (html, said) => {
   expect(flaw(html)).toContain(said);
   expect(() => checkLinks([{ html: "<p>Fine</p>" }, { html }], BASE)).toThrow(said);
@@ -59,8 +63,16 @@ test.each([
   "<basefont color=red><settings-x></settings-x><o:OfficeDocumentSettings></o:OfficeDocumentSettings>",
   "<p data-src='http://x.example' title='onward'>Hi</p>",
   "<form action='https://casino.example/enter'><button>Enter</button></form>",
+  "<a href='https://social.example/@casino'>Us</a> <a href='https://a.example?to=a@b.example'>Write</a>",
 ])("%s may be sent", (html) => {
   expect(flaw(html)).toBeNull();
+});
+
+test("a text's link with a user before its host is refused", () => {
+  const said = (text: string) => flawsIn({ text }, BASE)[0]?.message ?? null;
+  expect(said("Play: https://casino.example@evil.example/now")).toContain("a user before its host");
+  expect(said(`Play: ${BASE}@evil.example`)).toContain("a user before its host");
+  expect(said("Us: https://social.example/@casino, club@casino.example")).toBeNull();
 });
 
 test.each([
