@@ -60,10 +60,9 @@ function leavesHold({ current, values: { status } }: Changing): Sentence[] {
 
 function comesOfAge({ current, values }: Changing, { property, now }: Context): Sentence[] {
   if (values.birth_date === undefined) return [];
-  const youngest = new Date(now());
-  youngest.setUTCFullYear(youngest.getUTCFullYear() - property.min_age);
-  const isYoung = (birth: unknown) =>
-    typeof birth === "string" && birth > youngest.toISOString().slice(0, 10);
+  const today = new Date(now()).toLocaleDateString("sv-SE", { timeZone: property.timezone });
+  const youngest = `${Number(today.slice(0, 4)) - property.min_age}${today.slice(4)}`;
+  const isYoung = (birth: unknown) => typeof birth === "string" && birth > youngest;
   if (!isYoung(current.birth_date) || isYoung(values.birth_date)) return [];
   const [before, after] = [current.birth_date, values.birth_date ?? "unknown"];
   return [

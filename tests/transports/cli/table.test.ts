@@ -47,8 +47,10 @@ describe("a table for people", () => {
 
   test("shows a record within a record as lines of its own, unless it is short", () => {
     const campaign = { id: rows[0]!.id, subject: "s".repeat(60) };
-    const text = asTable({ success: true, skipped: { no_consent: 1 }, campaign });
+    const cost = { amount: 12.5, currency: "USD", unpriced: null };
+    const text = asTable({ success: true, skipped: { no_consent: 1 }, cost, campaign });
     expect(text).toContain("skipped   no_consent 1");
+    expect(text).toContain("cost      amount 12.5, currency USD\n");
     expect(text).toContain(`campaign  \n  id       ${campaign.id}\n  subject  ${campaign.subject}`);
   });
 

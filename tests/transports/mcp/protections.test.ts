@@ -395,6 +395,31 @@ describe("what weakens a protection", () => {
     expect((await update({ id, timezone: "Asia/Tokyo" })).data).not.toHaveProperty("confirmation_required");
   });
 
+  // In the first zone the day begins 12 hours behind the day in UTC, in the second 14 hours before it.
+  test.each(["Etc/GMT+12", "Pacific/Kiritimati"])(
+    "is the age by the day in %s, as the gate sees it",
+    async (timezone) => {
+      const there = await newScenario(service, { timezone, min_age: 24 });
+      const { api_key } = await service.call("create_api_key", { property_id: there.id, name: "agent" });
+      const today = new Date().toLocaleDateString("sv-SE", { timeZone: timezone });
+      const born = (days: number) => {
+        const day = new Date(`${today}T00:00:00Z`);
+        day.setUTCDate(day.getUTCDate() + days);
+        day.setUTCFullYear(day.getUTCFullYear() - 24);
+        return day.toISOString().slice(0, 10);
+      };
+      const asked = async (birth_date: string) => {
+        const { id } = await there.call("create_player", { player_id: unique(), birth_date });
+        const input = { id, birth_date: "1980-01-01" };
+        const { data } = await onceOverMcp(service, CATALOG.operations.get("update_player")!, input, {
+          "X-Api-Key": api_key,
+        });
+        return data.confirmation_required === true;
+      };
+      expect([await asked(born(1)), await asked(born(0))]).toEqual([true, false]);
+    },
+  );
+
   test("acts at once over REST, where programs have decided", async () => {
     const headers = { "X-Api-Key": key };
     const path = `/api/frequency_rules/${await weeklyCap()}`;

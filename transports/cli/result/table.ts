@@ -139,14 +139,16 @@ function cell(value: unknown): string {
   if (typeof value === "string") return shownText(value);
   if (typeof value !== "object") return String(value);
   if (Array.isArray(value)) return value.map(cell).join(", ");
-  const isCounts = Object.values(value).every((count) => typeof count === "number");
-  return withoutControls(isCounts ? countsOf(value) : JSON.stringify(value));
+  const isPlain = Object.values(value).every((one) => one === null || typeof one === "number" || isWord(one));
+  return withoutControls(isPlain ? figuresOf(value) : JSON.stringify(value));
 }
 
-/** Counts by name; nothing where there are none. */
-function countsOf(value: object): string {
+const isWord = (value: unknown) => typeof value === "string" && /^\w{1,20}$/.test(value);
+
+/** Figures by name, such as `amount 12.5, currency USD`; nothing where there are none. */
+function figuresOf(value: object): string {
   return Object.entries(value)
-    .map(([name, count]) => `${name} ${count}`)
+    .flatMap(([name, one]) => (one === null ? [] : `${name} ${one}`))
     .join(", ");
 }
 

@@ -5,6 +5,7 @@ import { invoke } from "#runtime/funnel/invoke.ts";
 import type { Service } from "#runtime/funnel/service.ts";
 import type { Catalog } from "#runtime/operation/catalog.ts";
 import type { Call } from "#runtime/operation/context.ts";
+import { activityOf, withActivity } from "#runtime/telemetry/activity.ts";
 import { prepareCalls } from "./calls.ts";
 import { createGames } from "./games.ts";
 import { fillInboxes, type PlayerUrls, playerUrls, type RunOperation, subscribeBrowsers } from "./inbox.ts";
@@ -227,7 +228,9 @@ function runner(service: Service, catalog: Catalog, propertyId?: string): RunOpe
   return async (name, input) => {
     const operation = catalog.operations.get(name);
     if (!operation) throw new Error(`the demo needs the operation ${name}`);
-    return JSON.parse((await repeated(() => invoke(service, operation, call, input))).body);
+    // An activity of its own: it is tried again, so a refusal is no line of the log.
+    const trying = () => withActivity(activityOf(null), () => invoke(service, operation, call, input));
+    return JSON.parse((await repeated(trying)).body);
   };
 }
 
