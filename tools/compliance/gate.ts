@@ -63,8 +63,7 @@ export function gateRules(
   const lists = listsOver(options, now, list);
   const hashes = [sql`p.email_hash`, sql`p.phone_hash`];
   const expired = sql`(p.consent_expiries ->> ${raw(`'${channel}'`)})::timestamptz <= ${now}`;
-  const youngest = sql`(select ((${now} at time zone ${property.timezone}::text)
-    - make_interval(years => ${property.min_age}::int))::date)`;
+  const youngest = sql`(select ${youngestBirth(property, now)})`;
   const status = (value: BarringStatus) => field("status", sql`p.status = ${raw(`'${value}'`)}`);
   const onPhone = channel === "sms" || channel === "voice";
   const unreachable = channel === "push" ? noBrowser(property) : UNREACHABLE[channel];
@@ -86,6 +85,14 @@ export function gateRules(
     underage: field("birth_date", sql`p.birth_date > ${youngest}`),
     vip_hold: status("vip_hold"),
   };
+}
+
+/** The birth date of the youngest person who may get messages, as SQL. */
+export function youngestBirth(
+  { timezone, min_age }: Pick<Property, "timezone" | "min_age">,
+  now: Fragment = sql`now()`,
+): Fragment {
+  return sql`((${now} at time zone ${timezone}::text) - make_interval(years => ${min_age}::int))::date`;
 }
 
 /** Builds SQL for the parts of a rule: a field of the player's own record, a list, or any of several. */

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Call, type Context, UNBOUNDED } from "#runtime/operation/context.ts";
-import { playerWords } from "#tools/people/words.ts";
+import { namedPlayers } from "#tools/people/words.ts";
 
-/** The most players and journeys that a question names. */
+/** The most journeys that a question names. */
 const MOST_NAMED = 5;
 
 interface Moved {
@@ -22,10 +22,8 @@ export function askBeforeMoving(context: Context, { cause, journeys, players, mo
   if (moved === 0 || !isAsked(context.call)) return;
   context.ask?.({
     sentences: async () => {
-      const named: string[] = [];
-      for (const id of players.slice(0, MOST_NAMED)) named.push(await playerWords(context, id));
       return [
-        `${cause}. By it ${listed(named, players.length)} ${players.length === 1 ? "enters or goes" : "enter or go"} on in ${journeys.length === 1 ? "the journey" : "the journeys"} ${listed(
+        `${cause}. By it ${await namedPlayers(context, players)} ${players.length === 1 ? "enters or goes" : "enter or go"} on in ${journeys.length === 1 ? "the journey" : "the journeys"} ${listed(
           journeys.map((name) => JSON.stringify(name)),
           journeys.length,
         )}, which may write to ${players.length === 1 ? "them" : "them all"}.`,

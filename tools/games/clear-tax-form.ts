@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
 import { update } from "#runtime/operation/rows.ts";
+import { playerWords } from "#tools/people/words.ts";
 import { withCode } from "./claims/claim.ts";
 import { checkStands, checkWinner, lockPlay, PlayView } from "./claims/play.ts";
 import gamePlays from "./game-plays.table.ts";
@@ -26,8 +27,8 @@ export default tool({
     await checkWinner(context, play);
     context.ask?.({
       state: JSON.stringify([playId, play.status]),
-      sentences: () => [
-        `The cashier has the tax form for a prize of ${play.value} dollars, and pays it out.`,
+      sentences: async () => [
+        `The cashier has the tax form for a prize of ${play.value} dollars of ${await playerWords(context, play.player_id!)}, and pays it out.`,
       ],
     });
     const { values } = await withCode(context, play);

@@ -5,6 +5,7 @@ import { invalid, noSuch } from "#runtime/faults.ts";
 import { timestamp } from "#runtime/operation/columns.ts";
 import type { Tenant } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
+import { namedPlayers } from "#tools/people/words.ts";
 import { audienceOf } from "#tools/segments/rules/references.ts";
 import { OPEN_GAMES } from "#tools/statuses/games.ts";
 import { checkStatus, findGame } from "./game/game.ts";
@@ -67,9 +68,10 @@ export default tool({
     const wanted = sql`select w.id as player_id, ${key}::text as key from (${people}) w`;
     const granted = await grantTickets(context, grant, wanted);
     context.ask?.({
-      sentences: () => [
+      sentences: async () => [
         `${counted(granted, "player gets", "players get")} a ticket for the game ${JSON.stringify(game.name)}: one play each.`,
         `${counted(given.people - granted, "is", "are")} left out: they are barred, or have the ticket ${JSON.stringify(key)} already.`,
+        ...(playerIds ? [`The call names ${await namedPlayers(context, playerIds)}.`] : []),
       ],
     });
     context.audit({ entity: "games", entityId: gameId, diff: { granted } });

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { tool } from "#runtime/operation/operation.ts";
 import { update } from "#runtime/operation/rows.ts";
+import { playerWords } from "#tools/people/words.ts";
 import { checkStands, lockPlay, PlayView } from "./claims/play.ts";
 import gamePlays from "./game-plays.table.ts";
 import { OPEN_PLAYS } from "./play/columns.ts";
@@ -27,7 +28,9 @@ export default tool({
     checkStands(play, OPEN_PLAYS, 0, "void");
     context.ask?.({
       state: JSON.stringify([playId, play.status, reason]),
-      sentences: () => [`This takes a prize of ${play.value} dollars from its winner. It cannot be undone.`],
+      sentences: async () => [
+        `This takes a prize of ${play.value} dollars from ${await playerWords(context, play.player_id!)}. It cannot be undone.`,
+      ],
     });
     const row = await update(context, gamePlays, playId, {
       status: "voided",

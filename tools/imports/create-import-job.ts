@@ -8,6 +8,7 @@ import { refuseMasked } from "#runtime/masking/refuse-masked.ts";
 import { viewOf } from "#runtime/operation/columns.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
+import type { Property } from "#runtime/operation/property.ts";
 import { insert } from "#runtime/operation/rows.ts";
 import type { Row } from "#runtime/operation/table.ts";
 import { askAboutLists } from "#tools/approvals/lists.ts";
@@ -16,6 +17,7 @@ import { customFields } from "#tools/custom-fields/values.ts";
 import { askBeforeImport } from "#tools/enrollments/ask.ts";
 import { statusUrl } from "#tools/jobs/async-job.ts";
 import { contactIn, SHOWN_TEXTS } from "#tools/people/shown-texts.ts";
+import { BY_CONSENT, mailGround } from "#tools/people/words.ts";
 import importJobs from "./import-jobs.table.ts";
 import { type ImportParams, ImportPlayers, params } from "./job/import-job.ts";
 import { countOverwritten, type Overwritten, writtenRows } from "./overwritten.ts";
@@ -112,7 +114,7 @@ async function askAbout(
   context.ask?.({
     sentences: () => [
       sentence,
-      ...(found === null ? [UNREAD] : weakeningWords(found)),
+      ...(found === null ? [UNREAD] : weakeningWords(context.property, found)),
       ...(names.length > 0 ? [others] : []),
     ],
   });
@@ -122,8 +124,10 @@ const UNREAD =
   "They may lift bars on messages, such as vip_hold, an age or a listed address, and move the messages and quiet hours of those who have agreed.";
 
 /** The protections that the file weakens, as `update_player` says it for one player. */
-function weakeningWords({ holds, ages, listed, mails, phones, places }: Overwritten): string[] {
-  const consent = "on the consent that they have given";
+function weakeningWords(
+  property: Property,
+  { holds, ages, listed, mails, phones, places }: Overwritten,
+): string[] {
   const about: [count: number, words: string][] = [
     [holds, "This lifts a bar. Players who leave vip_hold"],
     [ages, "This lifts a bar. Players who are old enough by another birth date"],
@@ -131,8 +135,8 @@ function weakeningWords({ holds, ages, listed, mails, phones, places }: Overwrit
       listed,
       "This lifts a bar. Players who let go of an address on a do-not-call list or among the suppressions",
     ],
-    [mails, `Players whose mail goes to another address, ${consent}`],
-    [phones, `Players whose texts and calls go to another phone, ${consent}`],
+    [mails, `Players whose mail goes to another address, ${mailGround(property)}`],
+    [phones, `Players whose texts and calls go to another phone, ${BY_CONSENT}`],
     [places, "Players whose quiet hours go by another place"],
   ];
   return about.flatMap(([count, words]) => (count > 0 ? [`${words}: ${count}.`] : []));

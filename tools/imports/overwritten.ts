@@ -1,6 +1,7 @@
 import { type Fragment, join, raw, sql } from "#db/sql.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
+import { youngestBirth } from "#tools/compliance/gate.ts";
 import type { CustomFields } from "#tools/custom-fields/values.ts";
 import { PLACES } from "#tools/people/places.ts";
 import { type ImportParams, MATCH_KEYS } from "./job/import-job.ts";
@@ -20,7 +21,7 @@ export interface Overwritten {
   ages: number;
   /** They let go of an address on a do-not-call list or among the suppressions. */
   listed: number;
-  /** Mail, or texts and calls, to them go to another address, on a consent that they have given. */
+  /** Mail, or texts and calls, to them go to another address, on a consent that they have given or without need of one. */
   mails: number;
   phones: number;
   /** Their quiet hours go by another place. */
@@ -41,9 +42,13 @@ export async function countOverwritten(
     return fills ? sql`coalesce(${old}, ${given})` : sql`coalesce(${given}, ${old})`;
   };
   const changes = (name: string) => sql`${after(name)} is distinct from q.${raw(name)}`;
-  const youngest = sql`((now() at time zone ${property.timezone}::text) - make_interval(years => ${property.min_age}::int))::date`;
+  const youngest = youngestBirth(property);
   const agreed = (...channels: string[]) =>
     sql`exists (select from jsonb_each(q.consents) c where c.key = any(${channels}::text[]) and c.value = 'true')`;
+  const mails =
+    property.email_consent_mode === "opt_out"
+      ? sql`q.consents ->> 'email' is distinct from 'false'`
+      : agreed("email");
   const suppressed = (hash: Fragment) => sql`exists (
     select from suppressions s where s.property_id = ${property.id}::uuid and s.address_hash = ${hash}
       and s.lifted_at is null and (s.expires_at is null or s.expires_at > now()))`;
@@ -61,9 +66,9 @@ export async function countOverwritten(
           or ${changes("phone")} and (${suppressed(sql`q.phone_hash`)} or ${called})`,
         "listed",
       )},
-      ${count(sql`${changes("email")} and ${agreed("email")}`, "mails")},
+      ${count(sql`${changes("email")} and ${mails}`, "mails")},
       ${count(sql`${changes("phone")} and ${agreed("sms", "voice")}`, "phones")},
-      ${count(sql`(${join(PLACES.map(changes), " or ")}) and ${agreed("email", "sms", "voice", "push")}`, "places")}`}
+      ${count(sql`(${join(PLACES.map(changes), " or ")}) and (${mails} or ${agreed("sms", "voice", "push")})`, "places")}`}
     from jsonb_to_recordset(${known}::jsonb) as r(row int, match_on text, player_id text, email text, phone text,
       phone_hash bytea, status text, birth_date date, timezone text, country text, state text, postal_code text)
     cross join lateral (${matches(context, MATCH_KEYS, true)}) p

@@ -1,7 +1,7 @@
 import { identifier, sql } from "#db/sql.ts";
 import type { Context } from "#runtime/operation/context.ts";
-import { endEnrollments } from "#tools/enrollments/end.ts";
 import { endSilent } from "#tools/push-subscriptions/subscription.ts";
+import { cancelSecondMessages, endSecondEntries } from "./second-messages.ts";
 
 /** Tables whose rows pass over as they are. Ledgers stay: their rows are sealed. */
 const PLAIN = [
@@ -28,6 +28,7 @@ export async function moveRecords(
   duplicateId: string,
 ): Promise<Record<string, number>> {
   await dropDoubles(context, keptId, duplicateId);
+  await cancelSecondMessages(context, keptId, duplicateId);
   const moved: Record<string, number> = {
     journey_enrollments: await moveEnrollments(context, keptId, duplicateId),
     game_plays: await movePlays(context, keptId, duplicateId),
@@ -83,14 +84,9 @@ async function dropDoubles({ sql, property }: Context, keptId: string, duplicate
     where property_id = ${own} and referred_id = ${duplicateId}`;
 }
 
-/** A person is in a journey once at a time: where the kept player is in one, the duplicate leaves it. */
 async function moveEnrollments(context: Context, keptId: string, duplicateId: string): Promise<number> {
   const own = context.property.id;
-  const isDouble = sql`d.player_id = ${duplicateId} and exists (
-    select from journey_enrollments k
-    where k.property_id = ${own} and k.player_id = ${keptId} and k.journey_id = d.journey_id
-      and k.entry_key = d.entry_key and k.status = 'active')`;
-  await endEnrollments(context, isDouble, "manual");
+  await endSecondEntries(context, keptId, duplicateId);
   const rows = await context.sql`
     with clock as materialized (
       select now() as moment

@@ -1,5 +1,7 @@
+import { sql as fragment } from "#db/sql.ts";
 import { Fault } from "#runtime/faults.ts";
 import type { Context } from "#runtime/operation/context.ts";
+import { youngestBirth } from "#tools/compliance/gate.ts";
 import { matchPerson, type PlayerValues } from "#tools/players/player.ts";
 import { MOST_TAGS } from "#tools/players/rules.ts";
 import type { PlayerStatus } from "#tools/statuses/players.ts";
@@ -35,13 +37,15 @@ const STRICTNESS: Readonly<Record<Status, number>> = {
 
 /**
  * Fills the kept player's empty fields from the duplicate, and hides the duplicate, which points to the kept player from
- * then on. Answers the filled fields and the status. Throws `conflict` where an erasure has barred an address to fill.
+ * then on. Answers the filled fields and the status. Throws `conflict` where an erasure has barred an address to fill,
+ * or where the duplicate's birth date alone bars messages.
  */
 export async function mergeValues(
   context: Context,
   keptId: string,
   duplicateId: string,
 ): Promise<{ filled: string[]; status: string }> {
+  await checkAges(context, keptId, duplicateId);
   const [kept, duplicate] = await read(context, keptId, duplicateId);
   const groups = GROUPS.filter((names) => isEmpty(kept, names) && !isEmpty(duplicate, names));
   const taken = Object.fromEntries(groups.flat().map((name) => [name, duplicate[name]]));
@@ -58,6 +62,18 @@ export async function mergeValues(
   );
   await write(context, keptId, duplicateId, { ...values, status });
   return { filled: groups.map(([name]) => name!), status };
+}
+
+/** A birth date that bars the duplicate must not be lost behind another one. Throws `conflict`. */
+async function checkAges({ sql, property }: Context, keptId: string, duplicateId: string): Promise<void> {
+  const [lost] = await sql`${fragment`
+    select from players k join players d on d.property_id = ${property.id} and d.id = ${duplicateId}
+    where k.property_id = ${property.id} and k.id = ${keptId}
+      and d.birth_date > ${youngestBirth(property)} and k.birth_date <= ${youngestBirth(property)}`}`;
+  if (!lost) return;
+  throw new Fault("conflict", {
+    message: `The duplicate is under ${property.min_age} by its birth date, and the kept player is not. Correct the birth date that is wrong first.`,
+  });
 }
 
 /** A group is empty where its first columns are: a status has a meaning only beside its email. */

@@ -3,7 +3,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { isSameAddress } from "#tools/people/address.ts";
 import { PLACES } from "#tools/people/places.ts";
 import { contactIn, SHOWN_TEXTS } from "#tools/people/shown-texts.ts";
-import { playersWords } from "#tools/people/words.ts";
+import { BY_CONSENT, mailGround, playersWords } from "#tools/people/words.ts";
 import type { PlayerValues } from "./player.ts";
 
 type Player = PlayerValues & { id: string };
@@ -73,20 +73,20 @@ function comesOfAge({ current, values }: Changing, { property, now }: Context): 
 }
 
 /** A consent is a person's. With another address in the record, messages under it go to the holder of that address. */
-function movesMessages({ current, values: { email, phone } }: Changing): Sentence[] {
+function movesMessages({ current, values: { email, phone } }: Changing, context: Context): Sentence[] {
   const isMoved = (next: unknown, last: unknown) => Boolean(next) && next !== last;
   const moved = [
-    ...(isMoved(email, current.email) && hasAgreed(current, "email")
-      ? [{ channel: "mail", goes: "goes", to: email }]
+    ...(isMoved(email, current.email) && isReached(current, context, "email")
+      ? [{ channel: "mail", goes: "goes", to: email, by: mailGround(context.property) }]
       : []),
-    ...(isMoved(phone, current.phone) && hasAgreed(current, "sms", "voice")
-      ? [{ channel: "texts and calls", goes: "go", to: phone }]
+    ...(isMoved(phone, current.phone) && isReached(current, context, "sms", "voice")
+      ? [{ channel: "texts and calls", goes: "go", to: phone, by: BY_CONSENT }]
       : []),
   ];
   return moved.map(
-    ({ channel, goes, to }) =>
+    ({ channel, goes, to, by }) =>
       (player) =>
-        `From now on ${channel} to ${player} ${goes} to ${JSON.stringify(to)}, on the consent that they have given.`,
+        `From now on ${channel} to ${player} ${goes} to ${JSON.stringify(to)}, ${by}.`,
   );
 }
 
@@ -137,8 +137,8 @@ async function leavesListed(
 }
 
 /** Quiet hours go by the player's place. */
-function movesHours({ current, values }: Changing): Sentence[] {
-  if (!hasAgreed(current, "email", "sms", "voice", "push")) return [];
+function movesHours({ current, values }: Changing, context: Context): Sentence[] {
+  if (!isReached(current, context, "email", "sms", "voice", "push")) return [];
   return PLACES.filter((name) => isChanged({ current, values }, name)).map((name) => (player) => {
     const [before, after] = [current[name], values[name]].map((value) => JSON.stringify(value ?? null));
     return `From now on the quiet hours of ${player} go by another place: ${name} ${before} becomes ${after}.`;
@@ -198,6 +198,12 @@ function isChanged({ current, values }: Changing, name: (typeof PLACES)[number])
   return values[name] !== undefined && (values[name] ?? null) !== (current[name] ?? null);
 }
 
-function hasAgreed({ consents }: Player, ...channels: string[]): boolean {
-  return channels.some((channel) => (consents as Record<string, unknown>)[channel] === true);
+/** Whether messages by one of the channels may go to the player, as far as their consents say. */
+function isReached({ consents }: Player, { property }: Context, ...channels: string[]): boolean {
+  const given = consents as Record<string, unknown>;
+  return channels.some((channel) =>
+    channel === "email" && property.email_consent_mode === "opt_out"
+      ? given[channel] !== false
+      : given[channel] === true,
+  );
 }

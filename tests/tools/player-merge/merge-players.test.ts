@@ -106,6 +106,20 @@ describe("of two records of one person", () => {
     expect((await get(apart)).consents).toEqual({});
   });
 
+  test("an age that bars the duplicate is not lost behind another birth date", async () => {
+    const kept = await player({ birth_date: "1980-02-29" });
+    const young = await here.player({ email: email(), birth_date: "2015-02-28" });
+    const refused = await post("merge-players", { playerId: kept, duplicateId: young });
+    expect([refused.status, refused.body.error]).toEqual([409, expect.stringContaining("birth date")]);
+    expect((await get(kept)).email).toBeNull();
+    const unknown = await player();
+    await merge(unknown, young);
+    expect((await get(unknown)).birth_date).toBe("2015-02-28");
+    const old = await player({ birth_date: "1981-01-01" });
+    await merge(kept, old);
+    expect((await get(kept)).birth_date).toBe("1980-02-29");
+  });
+
   test("a self-exclusion of the duplicate bars the kept one", async () => {
     const [kept, other] = [await here.player({ email: email() }), await player({ email: email() })];
     await here.call("create_self_exclusion", { player_id: other });
@@ -155,6 +169,33 @@ describe("the duplicate's records", () => {
     await merge(kept, other);
     const { body } = await service.get(`/api/campaign_sends?player_id.eq=${kept}&order=status.asc`);
     expect(body.map(({ status }: { status: string }) => status).sort()).toEqual(["cancelled", "deferred"]);
+  });
+
+  test("that went to the duplicate go to the kept player no second time", async () => {
+    const [kept, other] = [await here.player({ email: email() }), await here.player({ email: email() })];
+    const [campaign, another] = [await here.campaign(), await here.campaign()];
+    const add = (id: string, playerId: string, status: string) =>
+      here.query(
+        (sql) => sql`
+          insert into campaign_sends (property_id, campaign_id, player_id, channel, status, dedupe_key, scheduled_for)
+          values (${propertyId()}, ${id}, ${playerId}, 'email', ${status},
+            sha256(convert_to(${`${id} ${playerId}`}, 'UTF8')), now() + interval '1 day')`,
+      );
+    await add(campaign, other, "delivered");
+    await add(campaign, kept, "deferred");
+    await add(another, other, "skipped");
+    await add(another, kept, "deferred");
+    await merge(kept, other);
+    const { body } = await service.get(`/api/campaign_sends?player_id.eq=${kept}&order=status.asc`);
+    const stands = (body as Record<string, unknown>[]).map(({ campaign_id, status, skip_reasons }) =>
+      [campaign_id === campaign ? "sent" : "new", status, skip_reasons].join(" "),
+    );
+    expect(stands).toEqual([
+      "sent cancelled duplicate_address",
+      "new deferred ",
+      "sent delivered ",
+      "new skipped ",
+    ]);
   });
 
   test("of games can be computed again, and count for the person", async () => {

@@ -88,6 +88,10 @@ test("enrolling many is confirmed with the number who enter, and a token is good
   await published();
   const { data: preview } = await ask("enroll_players", { playerIds });
   expect(JSON.stringify(preview)).toContain("3 players enter the journey");
+  for (const id of playerIds) {
+    const { player_id: number } = await scenario.call("get_player", { id });
+    expect(preview.message).toContain(`the player "${number}"`);
+  }
   await enrolled(playerIds.slice(0, 1));
   const { data: stale } = await ask("enroll_players", { playerIds, confirm_token: preview.confirm_token });
   expect(stale).not.toMatchObject({ success: true });
@@ -115,6 +119,8 @@ test("enrolling is asked about again where other players are to enter, and as ma
     return (await ask("create_journey_enrollment", { journeyId: undefined, ...input })).data;
   };
   const alone = await single();
+  const { player_id: number } = await scenario.call("get_player", { id: one });
+  expect(alone.message).toContain(`This lets the player "${number}" into the journey "`);
   await published();
   const third = await invited({ confirm_token: second.confirm_token });
   expect(third).toMatchObject({ confirmation_required: true });

@@ -369,6 +369,32 @@ describe("what weakens a protection", () => {
     expect(done.data).not.toHaveProperty("confirmation_required");
   });
 
+  test("is a change of address or hour too, where a property's mail needs no consent", async () => {
+    const optOut = await newScenario(service, { email_consent_mode: "opt_out" });
+    const { api_key } = await service.call("create_api_key", { property_id: optOut.id, name: "agent" });
+    const ask = (name: string, input: Fields) =>
+      onceOverMcp(service, CATALOG.operations.get(name)!, input, { "X-Api-Key": api_key });
+    const update = (input: Fields) => ask("update_player", input);
+    const fields = { player_id: unique(), email: `${unique()}@example.com` };
+    const { id } = await optOut.call("create_player", fields);
+    const moved = (await update({ id, email: "stranger@example.org" })).data;
+    expect(moved).toMatchObject({ confirmation_required: true });
+    expect(moved.message).toMatch(
+      /From now on mail to the player ".+" goes to "stranger@example.org", which needs no consent here\./,
+    );
+    const later = (await update({ id, timezone: "Asia/Tokyo" })).data;
+    expect(later.message).toMatch(/quiet hours of the player ".+" go by another place/);
+    const rows = [{ player_id: fields.player_id, email: "stranger@example.org", timezone: "Asia/Tokyo" }];
+    const file = (await ask("create_import_job", { rows, on_conflict: "overwrite" })).data;
+    expect(file.message).toContain(
+      "Players whose mail goes to another address, which needs no consent here: 1.",
+    );
+    expect(file.message).toContain("Players whose quiet hours go by another place: 1.");
+    const refusal = { propertyId: optOut.id, playerId: id, channel: "email" };
+    await optOut.call("consent_revoke", refusal);
+    expect((await update({ id, timezone: "Asia/Tokyo" })).data).not.toHaveProperty("confirmation_required");
+  });
+
   test("acts at once over REST, where programs have decided", async () => {
     const headers = { "X-Api-Key": key };
     const path = `/api/frequency_rules/${await weeklyCap()}`;

@@ -5,6 +5,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import type { RowOf } from "#runtime/operation/table.ts";
 import { enroll } from "#tools/enrollments/enroll.ts";
+import { playerWords } from "#tools/people/words.ts";
 import { entryOf } from "../journey/way-in.ts";
 import enrollments from "./journey-enrollments.table.ts";
 
@@ -37,7 +38,9 @@ export default tool({
     if (entered.barred > 0) throw refused("is banned, self-excluded, deceased or erased");
     context.ask?.({
       state: JSON.stringify([wayIn, player]),
-      sentences: () => [`One player enters the journey ${JSON.stringify(wayIn.name)} now.`],
+      sentences: async () => [
+        `This lets ${await playerWords(context, player)} into the journey ${JSON.stringify(wayIn.name)} now.`,
+      ],
       reach: { players: () => 1, cost: () => null },
     });
     return live(context, wayIn.journeyId, player, String(entry_key));

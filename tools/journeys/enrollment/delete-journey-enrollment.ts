@@ -4,6 +4,8 @@ import { Fault } from "#runtime/faults.ts";
 import { lockRow } from "#runtime/operation/crud.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { endEnrollments } from "#tools/enrollments/end.ts";
+import { playerWords } from "#tools/people/words.ts";
+import { findJourney } from "../journey/journey.ts";
 import enrollments from "./journey-enrollments.table.ts";
 
 export default tool({
@@ -18,7 +20,7 @@ export default tool({
   faults: ["conflict", "not_found"],
   crud: { table: enrollments, verb: "delete" },
   async handler(context, { id }) {
-    const { status } = await lockRow(context, enrollments, id);
+    const { status, player_id, journey_id } = await lockRow(context, enrollments, id);
     if (status !== "active") {
       throw new Fault("conflict", {
         message: `The enrollment is ${status}: the player has left the journey.`,
@@ -26,7 +28,13 @@ export default tool({
     }
     context.ask?.({
       state: id,
-      sentences: () => ["One player leaves the journey, and does not come back by itself."],
+      sentences: async () => {
+        const { name } = await findJourney(context, journey_id);
+        const player = await playerWords(context, player_id!);
+        return [
+          `This takes ${player} out of the journey ${JSON.stringify(name)}. Nothing brings the player back.`,
+        ];
+      },
     });
     await endEnrollments(context, sql`d.id = ${id}::uuid`, "manual");
     context.audit({ entityId: id });

@@ -8,6 +8,7 @@ import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { countsPeople, hashOfPlayers, segmentFacts } from "#tools/approvals/approval.ts";
 import { type Entries, enroll } from "#tools/enrollments/enroll.ts";
+import { namedPlayers } from "#tools/people/words.ts";
 import { audienceOf } from "#tools/segments/rules/references.ts";
 import { entryOf, type WayIn } from "../journey/way-in.ts";
 
@@ -60,9 +61,10 @@ export default tool({
     const people = countsPeople(context.call) ? await enteredAt(context, wayIn, options) : null;
     context.ask?.({
       state: canonicalHash({ ...wayIn, ...entries, people }).toString("hex"),
-      sentences: () => [
+      sentences: async () => [
         `${counted(entries.entered, "player enters", "players enter")} the journey ${JSON.stringify(wayIn.name)} now.`,
         `${counted(entries.ignored_inside + entries.ignored_reentry + entries.barred, "is", "are")} left out: ${counted(entries.ignored_inside, "is", "are")} inside, ${entries.ignored_reentry} may not enter again, ${counted(entries.barred, "is", "are")} barred.`,
+        ...(playerIds ? [`The call names ${await namedPlayers(context, playerIds)}.`] : []),
       ],
       facts: async () => ({
         "the journey's version": `${wayIn.journeyId} ${wayIn.version}`,

@@ -3,6 +3,7 @@ import { sql } from "#db/sql.ts";
 import { counted } from "#runtime/counted.ts";
 import { tool } from "#runtime/operation/operation.ts";
 import { endEnrollments } from "#tools/enrollments/end.ts";
+import { namedPlayers } from "#tools/people/words.ts";
 import { findJourney } from "../journey/journey.ts";
 
 /** A million people inside take their time. */
@@ -31,8 +32,9 @@ export default tool({
     const who = playerIds ? sql`and d.player_id = any(${playerIds}::uuid[])` : sql``;
     const exited = await endEnrollments(context, sql`d.journey_id = ${journeyId}::uuid ${who}`, "manual");
     context.ask?.({
-      sentences: () => [
+      sentences: async () => [
         `${counted(exited, "player leaves", "players leave")} the journey ${JSON.stringify(name)}.`,
+        ...(playerIds ? [`The call names ${await namedPlayers(context, playerIds)}.`] : []),
       ],
     });
     context.audit({ entity: "journeys", entityId: journeyId });

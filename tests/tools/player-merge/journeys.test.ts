@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { startService, type TestService } from "../../support/service.ts";
+import { type JourneyClock, journeyClock } from "../journeys/clock.ts";
+
+let service: TestService;
+let clock: JourneyClock;
+beforeAll(async () => {
+  service = await startService({ role: "web" });
+});
+afterAll(() => service?.stop());
+beforeEach(async () => {
+  clock = await journeyClock(service);
+});
+
+const DAY = 24 * 60;
+const ENTRY = {
+  nodes: [
+    { id: "in", type: "trigger", config: { on: "api" } },
+    { id: "rest", type: "delay", config: { by: "duration", duration: { amount: 1, unit: "days" } } },
+    { id: "end", type: "exit", config: {} },
+  ],
+  edges: [
+    { from: "in", to: "rest" },
+    { from: "rest", to: "end" },
+  ],
+};
+
+const people = async () => {
+  const ids = [];
+  for (const player_id of ["kept", "other"]) {
+    ids.push((await clock.scenario.call("create_player", { player_id })).id as string);
+  }
+  return ids as [string, string];
+};
+const merge = (playerId: string, duplicateId: string) =>
+  clock.scenario.call("merge_players", { propertyId: clock.scenario.id, playerId, duplicateId });
+const stands = async (journey: string) =>
+  (await clock.entries(journey)).map(({ status, exit_reason }) => [status, exit_reason].join(" ").trim());
+
+describe("an entry that the other record's past keeps out ends with the merge:", () => {
+  test.each([
+    ["the duplicate's, behind one of the kept player", true],
+    ["the kept player's, behind one of the duplicate", false],
+  ])("%s", async (_, isKeptFirst) => {
+    const journey = await clock.published(ENTRY);
+    const [kept, other] = await people();
+    const [first, second] = isKeptFirst ? [kept, other] : [other, kept];
+    await clock.enroll(journey, [first]);
+    await clock.pass(1, journey);
+    await clock.pass(DAY + 1, journey);
+    await clock.enroll(journey, [second]);
+    await merge(kept, other);
+    expect((await stands(journey)).sort()).toEqual(["completed completed", "exited manual"]);
+  });
+
+  test.each([
+    [{ mode: "always" }, "active"],
+    [{ mode: "never" }, "exited manual"],
+    [{ mode: "always", max_entries: 1 }, "exited manual"],
+    [{ mode: "after_exit", cooldown_hours: 1 }, "exited manual"],
+  ])("by the rule %j", async (reentry, second) => {
+    const journey = await clock.published(ENTRY, { reentry });
+    const [kept, other] = await people();
+    await clock.enroll(journey, [kept]);
+    const { id } = clock.scenario;
+    await clock.scenario.query(
+      (sql) => sql`
+        update journey_enrollments set status = 'completed', ended_at = entered_at where property_id = ${id}`,
+    );
+    await clock.enroll(journey, [other]);
+    await merge(kept, other);
+    expect((await stands(journey)).sort()).toEqual([second, "completed"].sort());
+  });
+});
+
+test("of two entries under way the earlier goes on, also that of the duplicate", async () => {
+  const journey = await clock.published(ENTRY);
+  const [kept, other] = await people();
+  await clock.enroll(journey, [other]);
+  await clock.pass(1, journey);
+  await clock.enroll(journey, [kept]);
+  await merge(kept, other);
+  const [gone, goes] = (await clock.entries(journey)).sort((a, b) => b.status.localeCompare(a.status));
+  expect(gone).toMatchObject({ player: "kept", status: "exited", node: "in" });
+  expect(goes).toMatchObject({ player: "kept", status: "active", node: "rest" });
+});

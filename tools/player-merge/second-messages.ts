@@ -1,0 +1,47 @@
+import { type Fragment, literals, sql } from "#db/sql.ts";
+import type { Context } from "#runtime/operation/context.ts";
+import { endEnrollments } from "#tools/enrollments/end.ts";
+import { WAITING_SENDS } from "#tools/statuses/sends.ts";
+
+/** The statuses of a message that has reached its player, or may have. */
+const LEFT = ["sending", "unknown", "sent", "delivered"] as const;
+
+/** Cancels the kept player's waiting messages of campaigns whose message has gone to the duplicate. */
+export async function cancelSecondMessages(
+  { sql: transaction, property }: Context,
+  keptId: string,
+  duplicateId: string,
+): Promise<void> {
+  await transaction`
+    update campaign_sends s
+    set status = case when s.repeats then 'unknown' else 'cancelled' end, skip_reasons = '{duplicate_address}',
+      updated_at = now()
+    where s.property_id = ${property.id} and s.player_id = ${keptId} and s.status in (${literals(WAITING_SENDS)})
+      and s.journey_id is null and exists (
+        select from campaign_sends o
+        where o.property_id = ${property.id} and o.player_id = ${duplicateId} and o.campaign_id = s.campaign_id
+          and o.status in (${literals(LEFT)}))`;
+}
+
+/**
+ * Ends entries that the journey would not have let in, had the two records been one. A person is in a journey once at a
+ * time, so the later entry ends. The past of the other record counts by the re-entry rule, as the player's own does.
+ */
+export async function endSecondEntries(context: Context, keptId: string, duplicateId: string): Promise<void> {
+  const own = sql`${context.property.id}::uuid`;
+  const both = sql`(${keptId}::uuid, ${duplicateId}::uuid)`;
+  const ofOther = (state: Fragment) => sql`
+    from journey_enrollments o
+    where o.property_id = ${own} and o.player_id in ${both} and o.player_id <> d.player_id
+      and o.journey_id = d.journey_id and o.entry_key = d.entry_key and ${state}`;
+  const isLater = sql`exists (select ${ofOther(sql`o.status = 'active' and (o.entered_at, o.id) < (d.entered_at, d.id)`)})`;
+  const isKeptOut = sql`exists (
+    select from journey_versions v
+      cross join lateral (
+        select count(*) as entries, max(o.ended_at) as ended_at ${ofOther(sql`o.status <> 'active'`)}) past
+    where v.property_id = ${own} and v.journey_id = d.journey_id and v.version = d.version and past.entries > 0
+      and (v.reentry ->> 'mode' = 'never' or past.entries + d.entry > (v.reentry ->> 'max_entries')::int
+        or past.ended_at > d.entered_at - case when v.reentry ->> 'mode' = 'after_exit'
+          then make_interval(hours => (v.reentry ->> 'cooldown_hours')::int) else interval '0' end))`;
+  await endEnrollments(context, sql`d.player_id in ${both} and (${isLater} or ${isKeptOut})`, "manual");
+}
