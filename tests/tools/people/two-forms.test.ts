@@ -113,6 +113,35 @@ describe.each([
     ]);
   });
 
+  test("lists and segments find the number by its other form, and leave it out by it", async () => {
+    await scenario.player("ana", theirs);
+    await scenario.player("beth", "+5491187654321");
+    await scenario.call("create_dnc_entry", { phone: theirs, list: "internal" });
+    await scenario.call("create_suppression", { address: theirs, channel: "sms", reason: "manual" });
+    const value = encodeURIComponent(other);
+    for (const query of [
+      `players?phone=eq.${value}`,
+      `players?phone_e164=in.(${value})`,
+      `players?phone=not.neq.${value}`,
+      `dnc_entries?phone=eq.${value}`,
+      `suppressions?address=eq.${value}`,
+    ])
+      expect((await scenario.get(`/api/${query}`)).body, query).toHaveLength(1);
+    for (const query of [`neq.${value}`, `not.eq.${value}`, `not.in.(${value})`]) {
+      const { body: rest } = await scenario.get(`/api/players?phone=${query}&select=player_id`);
+      expect(rest, query).toEqual([{ player_id: "beth" }]);
+    }
+    const segment = async (operator: string, given: unknown) => {
+      const conditions = [{ field: "phone", operator, value: given }];
+      const { sample } = await scenario.call("segment_preview", { propertyId, conditions });
+      return sample.map(({ player_id }: { player_id: string }) => player_id);
+    };
+    expect(await segment("eq", other)).toEqual(["ana"]);
+    expect(await segment("in", [other])).toEqual(["ana"]);
+    expect(await segment("neq", other)).toEqual(["beth"]);
+    expect(await segment("not_in", [other])).toEqual(["beth"]);
+  });
+
   test("texts go to the number as it was given", async () => {
     await scenario.player("ana", theirs);
     await scenario.send(await scenario.campaign("Hola"));
