@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { CATALOG } from "#tools/catalog.ts";
+import { onceOverMcp } from "../../support/operation-calls.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type SmsScenario, smsScenarioIn } from "../sms/scenario.ts";
 
@@ -140,6 +142,19 @@ describe.each([
     expect(await segment("in", [other])).toEqual(["ana"]);
     expect(await segment("neq", other)).toEqual(["beth"]);
     expect(await segment("not_in", [other])).toEqual(["beth"]);
+  });
+
+  test("a file with the other form lets go of no number on a list", async () => {
+    await scenario.player("ana", theirs);
+    await scenario.call("create_dnc_entry", { phone: theirs, list: "internal" });
+    const operation = CATALOG.operations.get("create_import_job")!;
+    const asked = async (phone: string) => {
+      const csv = `player_id,phone\nana,${phone}`;
+      return (await onceOverMcp(service, operation, { csv }, { "X-Api-Key": service.tenant.key })).data
+        .message;
+    };
+    expect(await asked("+5491187654321")).toContain("let go of an address on a do-not-call list");
+    expect(await asked(other)).not.toContain("let go of an address");
   });
 
   test("texts go to the number as it was given", async () => {
