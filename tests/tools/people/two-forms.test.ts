@@ -164,3 +164,11 @@ describe.each([
     expect(await scenario.texts()).toMatchObject([{ recipient: theirs }]);
   });
 });
+
+test("player ids that read like the two forms of a number are two players", async () => {
+  const csv = "player_id,tier\n+5491123456789,Gold\n+541123456789,Silver";
+  await scenario.call("create_import_job", { propertyId, csv });
+  await service.idle();
+  const { body: players } = await scenario.get("/api/players?select=player_id&order=player_id.asc");
+  expect(players).toHaveLength(2);
+});
