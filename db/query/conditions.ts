@@ -134,18 +134,16 @@ function readCondition(scan: Scan, nested: boolean): Condition {
   if (!fitting.includes(word)) {
     refuse(scan, `${word} does not fit ${column} (${type}), which takes ${fitting.join(", ")}`);
   }
-  const read = readOperand(scan, word, { type, isPath: path.length > 0, nested });
+  const operand = readOperand(scan, word, { type, isPath: path.length > 0, nested });
+  const read = { operator: word, not, ...operand };
   const form = path.length === 0 ? scan.readable.columns[column]!.form : undefined;
-  const operand = form ? formed(scan, word, read, form) : read;
   // As text 10 stands before 9, so a dotted path is ordered as JSON when the value is a number.
   const numeric = dotted && ORDERING.has(word) && JSON_NUMBER.test(String(operand.value));
   return {
     field: scan.field,
     column,
     path,
-    not,
-    operator: word,
-    ...operand,
+    ...(form ? formed(scan, read, form) : read),
     ...(numeric && { type: "jsonb" }),
   };
 }

@@ -78,18 +78,28 @@ export interface Operand {
 
 const WHOLE_VALUES: ReadonlySet<Operator> = new Set(["eq", "neq", "in", "cs", "cd", "ov"]);
 
+/** The comparison of a condition. */
+interface Comparison extends Operand {
+  operator: Operator;
+  not: boolean;
+}
+
 /**
- * The operand in the form in which the column's values are stored. A value that no record can have is refused: an
- * empty list would look like an answer.
+ * The comparison in the form in which the column's values are stored: with all values that mean the same. A value that no
+ * record can have is refused: an empty list would look like an answer.
  */
-export function formed(scan: Scan, operator: Operator, { type, value }: Operand, form: Form): Operand {
-  if (!WHOLE_VALUES.has(operator)) return { type, value };
+export function formed(scan: Scan, comparison: Comparison, form: Form): Comparison {
+  const { operator, not, type, value } = comparison;
+  if (!WHOLE_VALUES.has(operator)) return comparison;
   const inForm = (text: string) => {
     const fitted = form.fit(text, scan.home);
     if (fitted === null) refuse(scan, `${quote(text)} is not ${form.wants}`);
-    return fitted;
+    return form.same?.(fitted) ?? [fitted];
   };
-  return { type, value: Array.isArray(value) ? value.map(inForm) : inForm(value) };
+  if (Array.isArray(value)) return { ...comparison, value: value.flatMap(inForm) };
+  const values = inForm(value);
+  if (values.length === 1) return { ...comparison, value: values[0]! };
+  return { operator: "in", not: not !== (operator === "neq"), type, value: values };
 }
 
 /** How an operand is read. */

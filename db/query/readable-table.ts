@@ -17,6 +17,8 @@ export type ColumnType =
 export interface Form {
   /** A value as somebody writes it in that form; null for one that no record can have. `home`: the property's country. */
   fit(text: string, home: string): string | null;
+  /** The stored values that mean the same as this one, and itself. Absent: it alone. */
+  same?(fitted: string): string[];
   /** The rule for the values, in words. */
   wants: string;
 }

@@ -104,11 +104,12 @@ async function beforeWrites(
   return { done: checked.done.map(({ values }) => values), refusal: checked.refusal ?? given.refusal };
 }
 
-/** The state that `input` gives an American number's entry, in its stored form. Throws `invalid`. */
+/** The state that `input` gives, in its stored form. Throws `invalid` for one that an American number cannot have. */
 function stateIn({ state }: { state?: string | null | undefined }, phone: string | null): Values {
-  if (!state || !phone?.startsWith("+1")) return {};
+  if (!state) return {};
   const stored = stateOf(state, null);
   if (stored !== null) return { state: stored };
+  if (!phone?.startsWith("+1")) return {};
   throw invalid("state", "must be a state of the US or Canada, by its code or name, such as FL");
 }
 

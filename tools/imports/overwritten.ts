@@ -63,7 +63,7 @@ export async function countOverwritten(
       ${count(sql`q.birth_date > ${youngest} and ${after("birth_date")} <= ${youngest}`, "ages")},
       ${count(
         sql`${changes("email")} and ${suppressed(sql`q.email_hash`)}
-          or ${changes("phone")} and (${suppressed(sql`q.phone_hash`)} or ${called})`,
+          or ${changes("phone_hash")} and (${suppressed(sql`q.phone_hash`)} or ${called})`,
         "listed",
       )},
       ${count(sql`${changes("email")} and ${mails}`, "mails")},

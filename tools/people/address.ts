@@ -15,18 +15,21 @@ export const EMAIL_FORM: Form = {
 /** How filters compare phones. A raw "+" reaches us as a space, since a query string reads "+" as one. */
 export const PHONE_FORM: Form = {
   fit: (text, home) => normalizePhone(text.replace(/^ (?=\d)/, "+"), home),
+  same: writtenForms,
   wants: "a possible phone number, such as +12025550123; a part of one goes with like, such as %2B1202*",
 };
 
 /** How filters compare a column that holds either. */
 export const ADDRESS_FORM: Form = {
   fit: (text, home) => (text.includes("@") ? EMAIL_FORM : PHONE_FORM).fit(text, home),
+  same: writtenForms,
   wants: "an email address or a possible phone number; a part of one goes with ilike",
 };
 
 /** How filters compare a column that holds an address of any channel: a player's id or a sender's name stays as it is. */
 export const RECIPIENT_FORM: Form = {
   fit: (text, home) => ADDRESS_FORM.fit(text, home) ?? text,
+  same: writtenForms,
   wants: "an address",
 };
 

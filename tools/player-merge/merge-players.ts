@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { counted } from "#runtime/counted.ts";
 import { Fault, invalid, noSuch } from "#runtime/faults.ts";
 import { refuseMasked } from "#runtime/masking/refuse-masked.ts";
 import type { Context } from "#runtime/operation/context.ts";
@@ -60,7 +61,7 @@ export default tool({
     await barLeftAddresses(context, [{ id: duplicateId, email: true, phone: true }]);
     const values = await mergeValues(context, playerId, duplicateId);
     await endWithout(context, [duplicateId], await refusedBy(context, playerId));
-    const moved = await moveRecords(context, playerId, duplicateId);
+    const { moved, ...second } = await moveRecords(context, playerId, duplicateId);
     const consents = await mergeConsents(context, playerId, duplicateId);
     const { status } = values;
     if (isStatus(BARRED_STATUSES, status)) {
@@ -68,12 +69,12 @@ export default tool({
       if (status === "self_excluded") await suppressAddressesOf(context, [playerId, duplicateId]);
       await endFor(context, [playerId], status);
     }
-    context.ask?.({ sentences: () => mergeWords(words, { moved, ...consents, ...values }) });
+    context.ask?.({ sentences: () => mergeWords(words, { moved, ...second, ...consents, ...values }) });
     emit("player.merged", { id: playerId, merged_id: duplicateId });
     audit({
       entity: "players",
       entityId: playerId,
-      diff: { merged_id: duplicateId, filled: values.filled, moved, ...consents },
+      diff: { merged_id: duplicateId, filled: values.filled, moved, ...second, ...consents },
     });
     return { success: true as const, player_id: playerId, merged_id: duplicateId, ...consents, moved };
   },
@@ -92,6 +93,8 @@ async function lockBoth({ sql, property }: Context, ...ids: string[]): Promise<v
 
 interface Merged {
   moved: Record<string, number>;
+  cancelled: number;
+  ended: number;
   refused: string[];
   granted: string[];
   filled: string[];
@@ -100,13 +103,23 @@ interface Merged {
 
 function mergeWords(
   [duplicate, kept]: readonly [string, string],
-  { moved, refused, granted, filled, status }: Merged,
+  { moved, cancelled, ended, refused, granted, filled, status }: Merged,
 ): string[] {
   const counts = Object.entries(moved).map(([table, count]) => `${table} ${count}`);
   const listed = (texts: readonly string[]) => texts.join(", ") || "nothing";
   return [
     `This merges ${duplicate} into ${kept} for good. It cannot be undone.`,
     `Moved: ${listed(counts)}. Fields filled: ${listed(filled)}. The status is then ${status}.`,
+    ...(cancelled > 0
+      ? [
+          `${counted(cancelled, "waiting message of the kept player is", "waiting messages of the kept player are")} cancelled: the duplicate has had the same.`,
+        ]
+      : []),
+    ...(ended > 0
+      ? [
+          `${counted(ended, "entry into a journey ends", "entries into journeys end")}: the other record is in that journey, or was.`,
+        ]
+      : []),
     `Refusals taken over: ${listed(refused)}. Consents taken over: ${listed(granted)}.`,
   ];
 }

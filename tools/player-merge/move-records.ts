@@ -21,14 +21,19 @@ const PLAIN = [
   "voice_calls",
 ] as const;
 
+interface Moved {
+  /** Rows, by table. */
+  moved: Record<string, number>;
+  /** The kept player's messages that are cancelled, and the entries into journeys that end, as they would come twice. */
+  cancelled: number;
+  ended: number;
+}
+
 /** Moves the duplicate's rows to the kept player. Rows that the kept player has too are dropped. Answers the counts. */
-export async function moveRecords(
-  context: Context,
-  keptId: string,
-  duplicateId: string,
-): Promise<Record<string, number>> {
+export async function moveRecords(context: Context, keptId: string, duplicateId: string): Promise<Moved> {
   await dropDoubles(context, keptId, duplicateId);
-  await cancelSecondMessages(context, keptId, duplicateId);
+  const cancelled = await cancelSecondMessages(context, keptId, duplicateId);
+  const ended = await endSecondEntries(context, keptId, duplicateId);
   const moved: Record<string, number> = {
     journey_enrollments: await moveEnrollments(context, keptId, duplicateId),
     game_plays: await movePlays(context, keptId, duplicateId),
@@ -47,7 +52,8 @@ export async function moveRecords(
     update validation_results set player_id = ${keptId}
     where property_id = ${context.property.id} and player_id = ${duplicateId}`;
   moved.validation_results = count;
-  return Object.fromEntries(Object.entries(moved).filter(([, count]) => count > 0));
+  const found = Object.entries(moved).filter(([, rows]) => rows > 0);
+  return { moved: Object.fromEntries(found), cancelled, ended };
 }
 
 async function dropDoubles({ sql, property }: Context, keptId: string, duplicateId: string): Promise<void> {
@@ -86,7 +92,6 @@ async function dropDoubles({ sql, property }: Context, keptId: string, duplicate
 
 async function moveEnrollments(context: Context, keptId: string, duplicateId: string): Promise<number> {
   const own = context.property.id;
-  await endSecondEntries(context, keptId, duplicateId);
   const rows = await context.sql`
     with clock as materialized (
       select now() as moment

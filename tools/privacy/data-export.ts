@@ -1,8 +1,10 @@
 import { z } from "zod";
 import { identifier, raw } from "#db/sql.ts";
 import { isUuid, UUID } from "#db/text.ts";
+import { byteaLiteral } from "#db/types.ts";
 import type { Context } from "#runtime/operation/context.ts";
 import { tool } from "#runtime/operation/operation.ts";
+import { addressHash } from "#tools/people/address.ts";
 import { findPlayer, furtherRecords } from "./player.ts";
 import { completeRequest, openRequest } from "./request.ts";
 import { TRACES } from "./traces/all.ts";
@@ -110,17 +112,22 @@ async function withoutOthers({ sql, property, person }: About, rows: object[]): 
   const names = [...new Set(named.flat())];
   if (names.length === 0) return rows;
   const ids = names.filter(isUuid);
+  const hashes = new Map(names.map((name) => [name, addressHash(property.pepper, name).toString("hex")]));
+  const given = byteaLiteral([...new Set(hashes.values())]);
   const live = sql`p.property_id = ${property.id} and p.id <> ${person.id} and p.deleted_at is null`;
   // A union, so that each condition uses its own index.
   const players = await sql<{ name: string }[]>`
     with live as (
-      select n as name from unnest(${names}::text[]) n join players p on p.email = n and ${live}
-      union select n from unnest(${names}::text[]) n join players p on p.phone = n and ${live}
+      select encode(h, 'hex') as name from unnest(${given}::bytea[]) h join players p on p.email_hash = h and ${live}
+      union select encode(h, 'hex') from unnest(${given}::bytea[]) h join players p on p.phone_hash = h and ${live}
       union select p.id::text from unnest(${ids}::uuid[]) n join players p on p.id = n and ${live})
     select name from live where not exists (select from players p
-      where p.property_id = ${property.id} and p.id = ${person.id} and name in (p.email, p.phone))`;
+      where p.property_id = ${property.id} and p.id = ${person.id}
+        and name in (encode(p.email_hash, 'hex'), encode(p.phone_hash, 'hex')))`;
   const others = new Set(players.map(({ name }) => name));
-  return rows.filter((_, at) => !named[at]!.some((name) => others.has(name)));
+  return rows.filter(
+    (_, at) => !named[at]!.some((name) => others.has(name) || others.has(hashes.get(name)!)),
+  );
 }
 
 /** An audit row about the player's record, or an event about the player or something of theirs. */

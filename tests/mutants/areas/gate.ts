@@ -20,7 +20,7 @@ export const gate: Area = {
     ],
     "tools/compliance/gate.ts": [
       ["::timestamptz <= ${now}`;", "::timestamptz < ${now}`;"],
-      ["years => ${property.min_age}::int", "years => ${property.min_age}::int - 1"],
+      ["years => ${min_age}::int", "years => ${min_age}::int - 1"],
       [
         'channel === "sms" || channel === "voice";\n  const unreachable',
         'channel === "sms";\n  const unreachable',

@@ -96,6 +96,17 @@ test("a do-not-call entry of an American number names a state that exists, by it
   expect(await make({ phone: "+4930901820", state: "BE" })).toMatchObject({ state: "BE" });
 });
 
+test("a do-not-call entry of another number is found by its state too", async () => {
+  await scenario.call("create_dnc_entry", { list: "state", phone: "+4930901821", state: "florida" });
+  await scenario.call("create_dnc_entry", { list: "state", phone: "+4930901822", state: "Berlin" });
+  const found = async (state: string) =>
+    (await scenario.call("list_dnc_entries", { filters: { "state.eq": state } })).map(
+      ({ phone }: { phone: string }) => phone,
+    );
+  expect(await found("Florida")).toEqual(["+4930901821"]);
+  expect(await found("Berlin")).toEqual(["+4930901822"]);
+});
+
 // Made before states were checked.
 test("a do-not-call entry with a state that does not exist can be changed in another column", async () => {
   const { id } = await scenario.call("create_dnc_entry", { phone: "+17025550188", list: "state" });

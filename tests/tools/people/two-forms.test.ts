@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { CATALOG } from "#tools/catalog.ts";
+import { onceOverMcp } from "../../support/operation-calls.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { type SmsScenario, smsScenarioIn } from "../sms/scenario.ts";
 
@@ -113,10 +115,60 @@ describe.each([
     ]);
   });
 
+  test("lists and segments find the number by its other form, and leave it out by it", async () => {
+    await scenario.player("ana", theirs);
+    await scenario.player("beth", "+5491187654321");
+    await scenario.call("create_dnc_entry", { phone: theirs, list: "internal" });
+    await scenario.call("create_suppression", { address: theirs, channel: "sms", reason: "manual" });
+    const value = encodeURIComponent(other);
+    for (const query of [
+      `players?phone=eq.${value}`,
+      `players?phone_e164=in.(${value})`,
+      `players?phone=not.neq.${value}`,
+      `dnc_entries?phone=eq.${value}`,
+      `suppressions?address=eq.${value}`,
+    ])
+      expect((await scenario.get(`/api/${query}`)).body, query).toHaveLength(1);
+    for (const query of [`neq.${value}`, `not.eq.${value}`, `not.in.(${value})`]) {
+      const { body: rest } = await scenario.get(`/api/players?phone=${query}&select=player_id`);
+      expect(rest, query).toEqual([{ player_id: "beth" }]);
+    }
+    const segment = async (operator: string, given: unknown) => {
+      const conditions = [{ field: "phone", operator, value: given }];
+      const { sample } = await scenario.call("segment_preview", { propertyId, conditions });
+      return sample.map(({ player_id }: { player_id: string }) => player_id);
+    };
+    expect(await segment("eq", other)).toEqual(["ana"]);
+    expect(await segment("in", [other])).toEqual(["ana"]);
+    expect(await segment("neq", other)).toEqual(["beth"]);
+    expect(await segment("not_in", [other])).toEqual(["beth"]);
+  });
+
+  test("a file with the other form lets go of no number on a list", async () => {
+    await scenario.player("ana", theirs);
+    await scenario.call("create_dnc_entry", { phone: theirs, list: "internal" });
+    const operation = CATALOG.operations.get("create_import_job")!;
+    const asked = async (phone: string) => {
+      const csv = `player_id,phone\nana,${phone}`;
+      return (await onceOverMcp(service, operation, { csv }, { "X-Api-Key": service.tenant.key })).data
+        .message;
+    };
+    expect(await asked("+5491187654321")).toContain("let go of an address on a do-not-call list");
+    expect(await asked(other)).not.toContain("let go of an address");
+  });
+
   test("texts go to the number as it was given", async () => {
     await scenario.player("ana", theirs);
     await scenario.send(await scenario.campaign("Hola"));
     await service.idle();
     expect(await scenario.texts()).toMatchObject([{ recipient: theirs }]);
   });
+});
+
+test("player ids that read like the two forms of a number are two players", async () => {
+  const csv = "player_id,tier\n+5491123456789,Gold\n+541123456789,Silver";
+  await scenario.call("create_import_job", { propertyId, csv });
+  await service.idle();
+  const { body: players } = await scenario.get("/api/players?select=player_id&order=player_id.asc");
+  expect(players).toHaveLength(2);
 });

@@ -84,3 +84,49 @@ test("of two entries under way the earlier goes on, also that of the duplicate",
   expect(gone).toMatchObject({ player: "kept", status: "exited", node: "in" });
   expect(goes).toMatchObject({ player: "kept", status: "active", node: "rest" });
 });
+
+test("a message that waits in the entry that goes on is cancelled where the other entry has sent it", async () => {
+  const { scenario } = clock;
+  const hello = { channel: "email", subject: "Hi", body_html: "<p>Hi</p>" };
+  const journey = await clock.published({
+    nodes: [
+      { id: "in", type: "trigger", config: { on: "api" } },
+      { id: "hello", type: "message", config: hello },
+      { id: "got", type: "exit", config: { reason: "got" } },
+      { id: "missed", type: "exit", config: { reason: "missed" } },
+    ],
+    edges: [
+      { from: "in", to: "hello" },
+      { from: "hello", to: "got", label: "sent" },
+      { from: "hello", to: "missed", label: "not_sent" },
+    ],
+  });
+  const [kept, other] = [
+    await scenario.player({ email: "kept@example.com", player_id: "kept" }),
+    await scenario.player({ email: "other@example.com", player_id: "other" }),
+  ];
+  for (const player of [kept, other]) {
+    await clock.enroll(journey, [player]);
+    await clock.pass(1, journey);
+  }
+  await scenario.query(
+    (sql) => sql`
+      update campaign_sends set status = 'sending', claimed_at = now() - interval '1 minute',
+        updated_at = now() - interval '1 minute'
+      where property_id = ${scenario.id} and player_id = ${other}`,
+  );
+  await merge(kept, other);
+  const sends = await scenario.query(
+    (sql) =>
+      sql`select status, skip_reasons from campaign_sends where property_id = ${scenario.id} order by status`,
+  );
+  expect(sends).toEqual([
+    { status: "cancelled", skip_reasons: ["duplicate_address"] },
+    { status: "sending", skip_reasons: [] },
+  ]);
+  await clock.pass(1, journey);
+  expect(await clock.entries(journey)).toMatchObject([
+    { status: "completed", exit_reason: "missed" },
+    { status: "exited", exit_reason: "manual" },
+  ]);
+});

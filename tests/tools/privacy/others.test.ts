@@ -107,6 +107,19 @@ test("a player with a part of another's address sees, and takes along, nothing o
   });
 });
 
+test("a row with another player's number, in either of its forms, is not taken along", async () => {
+  const scenario = await newProperty();
+  const ann = await scenario.player({ email: "ann@x.com" });
+  await scenario.player({ email: "bob@x.com", phone: "+5491123456789" });
+  const notes = ["", "with +5491123456789", "with +541123456789"];
+  await refusedRows(
+    scenario,
+    notes.map((note, index) => `r${index},ann@x.com,,many,${note}`),
+  );
+  const { import_rows: taken } = await scenario.exported(ann);
+  expect(new Set(taken.map(({ row }: { row: number }) => row))).toEqual(new Set([1]));
+});
+
 test("an address after a line break or in quotes is found all the same", async () => {
   const scenario = await newProperty();
   const ann = await scenario.player({ email: "ann@x.com" });

@@ -708,6 +708,27 @@ describe("what is asked about a person", () => {
     expect(done.data).toMatchObject({ success: true, player_id: playerId, moved: { player_events: 1 } });
   });
 
+  test("reads which messages and entries end as two records become one", async () => {
+    const [kept, other] = [unique(), unique()];
+    const playerId = await scenario.player({ email: `${kept}@example.com`, player_id: kept });
+    const duplicateId = await scenario.player({ email: `${other}@example.com`, player_id: other });
+    const campaignId = await scenario.campaign();
+    for (const [player, status] of [
+      [playerId, "deferred"],
+      [duplicateId, "delivered"],
+    ] as const)
+      await scenario.query(
+        (sql) => sql`
+          insert into campaign_sends (property_id, campaign_id, player_id, channel, status, dedupe_key, scheduled_for)
+          values (${scenario.id}, ${campaignId}, ${player}, 'email', ${status},
+            sha256(convert_to(${player}, 'UTF8')), now() + interval '1 day')`,
+      );
+    const asked = await agent("merge_players", { playerId, duplicateId });
+    expect(asked.data.message).toContain(
+      "1 waiting message of the kept player is cancelled: the duplicate has had the same.",
+    );
+  });
+
   test("shows a key that is masked no whole name", async () => {
     const id = await scenario.player({
       email: `${unique()}@example.com`,

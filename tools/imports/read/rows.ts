@@ -268,7 +268,8 @@ function isAcceptable(staged: Staged, seen: Seen, refuse: Refuse): boolean {
 
 /** A player_id belongs to one person, in every match mode. */
 function isFirst({ matchOn, values }: Staged, seen: Seen): boolean {
-  const isNew = seen.add(`${matchOn}:${comparedForm(values[matchOn]!)}`);
+  const value = values[matchOn]!;
+  const isNew = seen.add(`${matchOn}:${matchOn === "phone" ? comparedForm(value) : value}`);
   if (!isNew || matchOn === "player_id" || values.player_id === undefined) return isNew;
   return seen.add(`player_id:${values.player_id}`);
 }

@@ -2,12 +2,13 @@ import type { Sql } from "#db/database.ts";
 import { type Fragment, raw } from "#db/sql.ts";
 import { byteaLiteral } from "#db/types.ts";
 import { LEDGERS, type LedgerName } from "#runtime/ledgers.ts";
+import type { Property } from "#runtime/operation/property.ts";
 import type { Person } from "./person.ts";
 
 /** The person and the property of an export or an erasure. */
 export interface About {
   sql: Sql;
-  property: { id: string };
+  property: Pick<Property, "id" | "pepper">;
   person: Person;
 }
 

@@ -2,7 +2,7 @@ import { cast, type Fragment, raw, sql } from "#db/sql.ts";
 import { bareOrQuoted } from "#runtime/visible-text.ts";
 import type { Field } from "./field.ts";
 import { type Operator, opposite } from "./operator.ts";
-import { list, type Position, pair, scalar, stored } from "./values.ts";
+import { equals, list, type Position, pair, scalar } from "./values.ts";
 
 const ORDERED = ["text", "number", "timestamp", "date"] as const;
 const ONE = "one value of the field's type";
@@ -18,7 +18,7 @@ const eq: Operator = {
       // The bare `exists` can become a join; compared with a value it could not.
       return value ? field.sql : sql`${field.sql} is not true`;
     }
-    return sql`${field.sql} = ${stored(field, value, at)}`;
+    return equals(field, value, at);
   },
 };
 

@@ -33,25 +33,28 @@ export function scalar(field: Field, value: unknown, at: Position): Fragment {
   return cast(checked, field.cast);
 }
 
-/** The SQL of a value that is compared for equality: in the form in which the field's values are stored. */
-export function stored(field: Field, value: unknown, at: Position): Fragment {
-  return scalar(field, fitted(field, value, at.scope, at.wrong), at);
+/** The SQL of "the field is equal to the value", in the form in which the field's values are stored. */
+export function equals(field: Field, value: unknown, at: Position): Fragment {
+  const [one, ...others] = stored(field, value, at.scope, at.wrong);
+  if (others.length === 0) return sql`${field.sql} = ${scalar(field, one, at)}`;
+  return sql`${field.sql} = any(${cast([one, ...others], `${field.cast}[]`)})`;
 }
 
 /** The SQL of an array of such values. */
 export function list(field: Field, value: unknown, at: Position): Fragment {
-  const items = array(value, at).map((item, index) => {
+  const items = array(value, at).flatMap((item, index) => {
     const wrong = (message: string) => at.wrong(message, `[${index}]`);
-    return plain(field, fitted(field, item, at.scope, wrong), wrong);
+    return stored(field, item, at.scope, wrong).map((one) => plain(field, one, wrong));
   });
   return cast(items, `${field.cast}[]`);
 }
 
-function fitted({ form }: Field, value: unknown, { home }: RuleScope, wrong: Wrong): unknown {
-  if (!form || typeof value !== "string") return value;
+/** The stored values that mean the same as this one. */
+function stored({ form }: Field, value: unknown, { home }: RuleScope, wrong: Wrong): unknown[] {
+  if (!form || typeof value !== "string") return [value];
   const text = form.fit(value, home);
   if (text === null) throw wrong(`must be ${form.wants}`);
-  return text;
+  return form.same?.(text) ?? [text];
 }
 
 /** The SQL of the two ends of a range. */
