@@ -54,6 +54,9 @@ export const READS_MANY: Readonly<Record<string, Readonly<Record<string, readonl
     resume_all_sending: ["campaign_sends"],
     verify_journey: ["journey_enrollments"],
   },
+  "Once a minute at most it looks at all who wait for an event, and a slow test lasts longer": {
+    step_journey: ["journey_enrollments"],
+  },
   "It shows exact counts of the property's records": {
     list_compliance_controls: ["consent_records", "dnc_entries", "self_exclusions", "suppressions"],
   },
