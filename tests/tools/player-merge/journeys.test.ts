@@ -85,48 +85,81 @@ test("of two entries under way the earlier goes on, also that of the duplicate",
   expect(goes).toMatchObject({ player: "kept", status: "active", node: "rest" });
 });
 
-test("a message that waits in the entry that goes on is cancelled where the other entry has sent it", async () => {
-  const { scenario } = clock;
-  const hello = { channel: "email", subject: "Hi", body_html: "<p>Hi</p>" };
-  const journey = await clock.published({
+describe("of two entries under way, after messages,", () => {
+  const message = (id: string) => ({
+    id,
+    type: "message",
+    config: { channel: "email", subject: id, body_html: `<p>${id}</p>` },
+  });
+  const tiers = [{ label: "gold", conditions: [{ field: "tier", operator: "eq", value: "Gold" }] }];
+  const HELLO = {
     nodes: [
-      { id: "in", type: "trigger", config: { on: "api" } },
-      { id: "hello", type: "message", config: hello },
-      { id: "got", type: "exit", config: { reason: "got" } },
-      { id: "missed", type: "exit", config: { reason: "missed" } },
+      ...ENTRY.nodes,
+      { id: "by", type: "branch", config: { branches: tiers } },
+      ...[message("hello"), message("gold")],
     ],
     edges: [
-      { from: "in", to: "hello" },
-      { from: "hello", to: "got", label: "sent" },
-      { from: "hello", to: "missed", label: "not_sent" },
+      { from: "in", to: "by" },
+      { from: "by", to: "gold", label: "gold" },
+      { from: "by", to: "hello", label: "otherwise" },
+      ...["hello", "gold"].flatMap((from) => [
+        { from, to: "rest", label: "sent" },
+        { from, to: "rest", label: "not_sent" },
+      ]),
+      { from: "rest", to: "end" },
     ],
-  });
-  const [kept, other] = [
-    await scenario.player({ email: "kept@example.com", player_id: "kept" }),
-    await scenario.player({ email: "other@example.com", player_id: "other" }),
-  ];
-  for (const player of [kept, other]) {
-    await clock.enroll(journey, [player]);
-    await clock.pass(1, journey);
+  };
+
+  /** Both are inside, and the messages of some have left. Answers the entries behind the merge, the kept player's first. */
+  async function merged(tier: string | undefined, ...left: ("kept" | "other")[]) {
+    const { scenario } = clock;
+    const journey = await clock.published(HELLO);
+    const kept = await scenario.player({ email: "kept@example.com", player_id: "kept" });
+    const other = await scenario.player({
+      email: "other@example.com",
+      player_id: "other",
+      ...(tier && { tier }),
+    });
+    for (const player of [kept, other]) {
+      await clock.enroll(journey, [player]);
+      await clock.pass(1, journey);
+    }
+    await scenario.query(
+      (sql) => sql`
+        update campaign_sends set status = 'sending', claimed_at = now() - interval '1 minute',
+          updated_at = now() - interval '1 minute'
+        where property_id = ${scenario.id}
+          and player_id = any(${left.map((one) => ({ kept, other })[one])}::uuid[])`,
+    );
+    await merge(kept, other);
+    const entries = await clock.entries(journey);
+    const sends = await scenario.query(
+      (sql) => sql<{ status: string }[]>`
+        select s.status from campaign_sends s
+          join journey_enrollments e on e.property_id = ${scenario.id} and e.id = s.enrollment_id
+        where s.property_id = ${scenario.id} order by e.entered_at, e.id`,
+    );
+    return [entries.map(({ status }) => status), sends.map(({ status }) => status)];
   }
-  await scenario.query(
-    (sql) => sql`
-      update campaign_sends set status = 'sending', claimed_at = now() - interval '1 minute',
-        updated_at = now() - interval '1 minute'
-      where property_id = ${scenario.id} and player_id = ${other}`,
-  );
-  await merge(kept, other);
-  const sends = await scenario.query(
-    (sql) =>
-      sql`select status, skip_reasons from campaign_sends where property_id = ${scenario.id} order by status`,
-  );
-  expect(sends).toEqual([
-    { status: "cancelled", skip_reasons: ["duplicate_address"] },
-    { status: "sending", skip_reasons: [] },
-  ]);
-  await clock.pass(1, journey);
-  expect(await clock.entries(journey)).toMatchObject([
-    { status: "completed", exit_reason: "missed" },
-    { status: "exited", exit_reason: "manual" },
-  ]);
+
+  test("the one goes on that has sent what the other has not", async () => {
+    expect(await merged(undefined, "other")).toEqual([
+      ["exited", "active"],
+      ["cancelled", "sending"],
+    ]);
+  });
+
+  test("the earlier goes on, where both have sent the same", async () => {
+    expect(await merged(undefined, "kept", "other")).toEqual([
+      ["active", "exited"],
+      ["sending", "sending"],
+    ]);
+  });
+
+  test("none goes on, where each has sent what the other has not", async () => {
+    expect(await merged("Gold", "kept", "other")).toEqual([
+      ["exited", "exited"],
+      ["sending", "sending"],
+    ]);
+  });
 });
