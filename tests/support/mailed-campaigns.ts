@@ -12,6 +12,11 @@ interface Answered {
   at: number;
 }
 
+interface Recipient {
+  id: string;
+  email: string;
+}
+
 const CROWD = 160;
 /** Of the mail server for a mail. The campaign waits for it, and lasts longer than some requests. */
 const PACE = 120;
@@ -53,6 +58,14 @@ export async function startMailedCampaigns() {
       expect(answered.filter(({ email }) => !arrivals.has(email)).length).toBeGreaterThan(0);
     },
     reached: (email: string) => arrivals.has(email),
+    /** The last of the players whose message is claimed and has not come yet, beside those who are named. */
+    async claimed({ id }: Tenant, besides: ReadonlySet<string>): Promise<Recipient | undefined> {
+      const rows = await admin<Recipient[]>`
+        select p.id, p.email from campaign_sends s
+          join players p on p.property_id = s.property_id and p.id = s.player_id
+        where s.property_id = ${id} and s.status = 'sending' order by s.id desc`;
+      return rows.find(({ email }) => !besides.has(email) && !arrivals.has(email));
+    },
     async stop(): Promise<void> {
       await admin.end();
       await service.stop();

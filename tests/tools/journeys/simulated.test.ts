@@ -7,7 +7,7 @@ import { drive } from "#tools/journeys/simulation/drive.ts";
 import { simulate } from "#tools/journeys/simulation/simulate.ts";
 import { isFull } from "../../support/proof-size.ts";
 import { startService, type TestService } from "../../support/service.ts";
-import { randomBy, randomDraft } from "./random.ts";
+import { type Random, randomBy, randomDraft } from "./random.ts";
 import { town } from "./town.ts";
 
 const TOWNS = isFull ? 100 : 3;
@@ -90,41 +90,97 @@ async function realRows({ clock, scenario, players }: Town, journeyId: string, f
   });
 }
 
+/** A town with this seed, whose people walk through each draft twice: in a simulation, and really. */
+async function isSame(seed: number, drafts: (random: Random, segmentId: string) => Iterable<object>) {
+  const random = randomBy(seed);
+  const place = await town(service, random, PLAYERS);
+  const { scenario, segmentId } = place;
+  const from = new Date(Date.now() + 60_000).toISOString();
+  // The events that the players will repeat. Simulations see the copies in time, so they must not be there yet.
+  const again = sql`
+    select v.property_id, v.player_id, v.name, v.occurred_at + make_interval(days => ${DAYS}::int) as at, v.properties
+    from player_events v where v.property_id = ${scenario.id} and v.source is null
+      and v.occurred_at >= ${from}::timestamptz - make_interval(days => ${DAYS}::int)`;
+  for (const draft_definition of drafts(random, segmentId)) {
+    const { id } = await scenario.call("create_journey", { name: "J", draft_definition });
+    const simulated = await simulatedRows(place, id, from);
+    await scenario.query(
+      (transaction) => transaction`
+        insert into player_events (property_id, player_id, name, occurred_at, properties, source)
+        select property_id, player_id, name, at, properties, 'again' from (${again}) a returning 1`,
+    );
+    const real = await realRows(place, id, from);
+    await scenario.query(
+      (transaction) => transaction`
+        delete from player_events where property_id = ${scenario.id} and source = 'again' returning 1`,
+    );
+    expect({ seed, draft_definition, ...simulated }).toEqual({ seed, draft_definition, ...real });
+    expect(real.entries.length).toBeGreaterThan(PLAYERS / 2);
+  }
+}
+
+/** People wait for one event after the other, and leave by how often they have visited: each event counts. */
+const WAITING = {
+  nodes: [
+    { id: "in", type: "trigger", config: { on: "api" } },
+    {
+      id: "visit",
+      type: "wait_until",
+      config: {
+        event: { name: "visit", properties: [{ property: "amount", operator: "gte", value: 30 }] },
+        timeout: { amount: 20, unit: "days" },
+      },
+    },
+    { id: "rest", type: "delay", config: { by: "duration", duration: { amount: 30, unit: "minutes" } } },
+    {
+      id: "deposit",
+      type: "wait_until",
+      config: {
+        event: { name: "deposit", properties: [] },
+        timeout: { amount: 3, unit: "days" },
+      },
+    },
+    {
+      id: "often",
+      type: "branch",
+      config: {
+        branches: [
+          {
+            label: "often",
+            conditions: [
+              { field: "event.visit.count", operator: "is", value: { op: "gte", n: 2, within_days: 5 } },
+            ],
+          },
+        ],
+      },
+    },
+    { id: "won", type: "goal", config: {} },
+    { id: "end", type: "exit", config: {} },
+  ],
+  edges: [
+    { from: "in", to: "visit" },
+    { from: "visit", label: "yes", to: "rest" },
+    { from: "visit", label: "timed_out", to: "often" },
+    { from: "rest", to: "deposit" },
+    { from: "deposit", label: "yes", to: "often" },
+    { from: "deposit", label: "timed_out", to: "often" },
+    { from: "often", label: "often", to: "won" },
+    { from: "often", label: "otherwise", to: "end" },
+  ],
+};
+
+test("a simulation of people who wait for events is the same as the real run, row for row", async () => {
+  await isSame(1, () => [WAITING]);
+});
+
 test.each(Array.from({ length: TOWNS }, (_, index) => index + 1))(
   "a simulation is the same as the real run, row for row (town %i)",
-  async (seed) => {
-    const random = randomBy(seed);
-    const place = await town(service, random, PLAYERS);
-    const { scenario, segmentId } = place;
-    const from = new Date(Date.now() + 60_000).toISOString();
-    // The events that the players will repeat. Simulations see the copies in time, so they must not be there yet.
-    const again = sql`
-      select v.property_id, v.player_id, v.name, v.occurred_at + make_interval(days => ${DAYS}::int) as at, v.properties
-      from player_events v where v.property_id = ${scenario.id} and v.source is null
-        and v.occurred_at >= ${from}::timestamptz - make_interval(days => ${DAYS}::int)`;
-    for (let turn = 0; turn < JOURNEYS; turn += 1) {
-      const draft_definition = randomDraft(random, { segmentId, size: 3 + Math.floor(random() * 12) });
-      const { id } = await scenario.call("create_journey", { name: `J${turn}`, draft_definition });
-      const simulated = await simulatedRows(place, id, from);
-      await scenario.query(
-        (transaction) => transaction`
-          insert into player_events (property_id, player_id, name, occurred_at, properties, source)
-          select property_id, player_id, name, at, properties, 'again' from (${again}) a returning 1`,
-      );
-      const real = await realRows(place, id, from);
-      await scenario.query(
-        (transaction) => transaction`
-          delete from player_events where property_id = ${scenario.id} and source = 'again' returning 1`,
-      );
-      expect({ seed, turn, draft_definition, ...simulated }).toEqual({
-        seed,
-        turn,
-        draft_definition,
-        ...real,
-      });
-      expect(real.entries.length).toBeGreaterThan(PLAYERS / 2);
-    }
-  },
+  (seed) =>
+    isSame(seed, function* (random, segmentId) {
+      for (let turn = 0; turn < JOURNEYS; turn += 1) {
+        yield randomDraft(random, { segmentId, size: 3 + Math.floor(random() * 12) });
+      }
+    }),
   // A town lives through weeks, step by step, which takes a busy machine ten times as long as an idle one.
   isFull ? 1_800_000 : 180_000,
 );

@@ -29,13 +29,20 @@ async function finish(): Promise<void> {
 
 test("players who are erased in the middle of a campaign get no mail after the answer, and leave no name", async () => {
   const tenant = await campaigns.midSending();
+  const asked = new Set<string>();
+  const erased = ({ id, email }: { id: string; email: string }) => {
+    asked.add(email);
+    return campaigns.ask(ERASE, tenant, { propertyId: tenant.id, playerId: id }, email);
+  };
   const players = await admin<{ id: string; email: string }[]>`
-    select id, email from players where property_id = ${tenant.id} order by id desc limit 5`;
-  const answered = await Promise.all(
-    players.map(({ id, email }) => {
-      return campaigns.ask(ERASE, tenant, { propertyId: tenant.id, playerId: id }, email);
-    }),
-  );
+    select id, email from players where property_id = ${tenant.id} order by id desc limit 2`;
+  const answered = await Promise.all(players.map(erased));
+  // One after the other: an erasure that waits for another one's lock is no test of a message on its way.
+  for (let look = 0; look < 3; look += 1) {
+    const one = await campaigns.claimed(tenant, asked);
+    if (one) answered.push(await erased(one));
+  }
+  expect(answered.length).toBeGreaterThan(players.length);
   await campaigns.expectNoneLate(answered);
   await finish();
   const [left] = await admin`
@@ -46,7 +53,7 @@ test("players who are erased in the middle of a campaign get no mail after the a
     select count(*) filter (where status = 'sent')::int as sent,
       count(*) filter (where anon_id is not null)::int as anonymous
     from campaign_sends where property_id = ${tenant.id}`;
-  expect(sent).toEqual({ sent: campaigns.mails.length, anonymous: players.length });
+  expect(sent).toEqual({ sent: campaigns.mails.length, anonymous: answered.length });
 });
 
 /** An import that waits for a row which somebody holds, until `close`. */

@@ -446,6 +446,8 @@ test("a provider makes no more calls at once than it may", async () => {
   const next = await scenario.voiceCampaign();
   await scenario.send(next);
   await expect.poll(() => placed.length).toBe(2);
+  // One call too many would have been claimed together with the first.
+  await expect.poll(() => scenario.tally(next)).toMatchObject({ sent: 1, pending: 3 });
   await report(service.baseUrl, one, { CallStatus: "busy" });
   expect(await status(campaign)).toMatchObject({ error_code: "busy" });
   await expect.poll(() => placed.length).toBe(3);

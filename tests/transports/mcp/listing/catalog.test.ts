@@ -7,6 +7,7 @@ import type { Actor, Scope } from "#runtime/operation/context.ts";
 import { CATALOG } from "#tools/catalog.ts";
 import { askedFor } from "#transports/mcp/listing/asked-words.ts";
 import { FIRST_TOOLS } from "#transports/mcp/listing/first-tools.ts";
+import { wordsOf } from "#transports/mcp/listing/query-words.ts";
 import { surfaces } from "#transports/mcp/listing/visible-tools.ts";
 import { BY_CALL_TOOL, guide } from "#transports/mcp/resources/guide.ts";
 import { isFull } from "../../../support/proof-size.ts";
@@ -183,9 +184,22 @@ test.each([
 
 test("a request by a tool's name finds that tool first", () => {
   const { reach, search } = surface(["read", "write"]);
-  const names = [...reach.keys()].filter((_, at) => isFull || at % 3 === 0);
+  const all = [...reach.keys()];
+  expect(new Set(all.map((name) => wordsOf(name).join(" "))).size).toBe(all.length);
+  const names = all.filter((_, at) => isFull || at % 3 === 0);
   const missed = names.filter((name) => search(name, 1).found[0]?.operation.name !== name);
   expect(missed).toEqual([]);
+});
+
+test.each([
+  ["dnc entries", "list_dnc_entries"],
+  ["webhook secret", "rotate_webhook_secret"],
+  ["redeliver", "redeliver_webhook"],
+  ["reach", "segment_reach"],
+  ["exit", "exit_players"],
+])("a request by the part “%s” of a name finds %s first", (request, tool) => {
+  const [first] = surface(["read", "write"]).search(request, 1).found;
+  expect(first?.operation.name).toBe(tool);
 });
 
 test.each<[string, Scope[], [string, string][]]>([
