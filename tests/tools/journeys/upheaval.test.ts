@@ -28,6 +28,7 @@ interface Person {
 
 /** An entry into the journey, with the nodes whose messages have left, once for each message. */
 interface Entry {
+  id: string;
   player: string;
   isActive: boolean;
   from: number;
@@ -41,12 +42,13 @@ interface Entry {
  */
 function isSecond(entry: Entry, entries: readonly Entry[]): boolean {
   const times = ({ left }: Entry, node: string) => left.filter((one) => one === node).length;
+  const order = (one: Entry, other: Entry) => one.from - other.from || (one.id < other.id ? -1 : 1);
   const lacks = (one: Entry, other: Entry) =>
     other.left.some((node) => times(one, node) < times(other, node));
   return entries
     .filter(({ player, until }) => player !== entry.player && until > entry.from)
     .some(
-      (other) => lacks(entry, other) || (other.from < entry.from && !(other.isActive && lacks(other, entry))),
+      (other) => lacks(entry, other) || (order(other, entry) < 0 && !(other.isActive && lacks(other, entry))),
     );
 }
 
@@ -113,7 +115,7 @@ async function upheaval(clock: JourneyClock, random: Random) {
   const pastOf = (player: string) =>
     scenario.query(
       (sql) => sql<Entry[]>`
-        select e.player_id as player, e.status = 'active' as "isActive", (extract(epoch from e.entered_at) * 1e6)::float8 as "from",
+        select e.id, e.player_id as player, e.status = 'active' as "isActive", (extract(epoch from e.entered_at) * 1e6)::float8 as "from",
           (extract(epoch from coalesce(e.ended_at, 'infinity')) * 1e6)::float8 as until,
           array(select s.node_id from campaign_sends s
             where s.property_id = ${scenario.id} and s.enrollment_id = e.id
