@@ -7,8 +7,10 @@ import { WAITING_SENDS } from "#tools/statuses/sends.ts";
 import type { Channel } from "./channels.ts";
 import type { BlockReason } from "./gate.ts";
 
-/** A vendor may start a message up to this time after its claim: a bar waits until then. */
+/** A message may be started up to this time after its claim. */
 export const STARTED_WITHIN_MS = 1_000;
+/** A slow vendor has a message so long after its start. A bar waits until then. */
+const TAKEN_WITHIN_MS = STARTED_WITHIN_MS + 500;
 const LOOK_EVERY_MS = 25;
 
 type Fragment = ReturnType<Sql>;
@@ -25,15 +27,15 @@ interface Bar {
 
 /**
  * Stops sends that are under way, before the caller writes the row that bars all later ones. Open sends are cancelled,
- * and handed-over messages have started when this resolves: nothing is sent after the caller's answer. Callers that
- * need the outcomes recorded too pass a longer `withinMs`.
+ * and vendors have the messages that have started when this resolves: nothing is sent after the caller's answer. Callers
+ * that need the outcomes recorded too pass a longer `withinMs`.
  */
 export async function stopSends(
   tenant: Tenant,
   playerIds: string[],
   channels: readonly Channel[],
   reason: BlockReason,
-  { withinMs = STARTED_WITHIN_MS }: { withinMs?: number } = {},
+  { withinMs = TAKEN_WITHIN_MS }: { withinMs?: number } = {},
 ): Promise<void> {
   if (playerIds.length === 0) return;
   await stop(tenant, sendsTo(tenant, playerIds), { channels, reason }, withinMs);
@@ -47,7 +49,7 @@ export async function stopAddressSends(
   reason: BlockReason,
 ): Promise<void> {
   if (hashes.length === 0) return;
-  await stop(tenant, sendsAt(tenant, hashes), { channels, reason }, STARTED_WITHIN_MS);
+  await stop(tenant, sendsAt(tenant, hashes), { channels, reason }, TAKEN_WITHIN_MS);
 }
 
 /**

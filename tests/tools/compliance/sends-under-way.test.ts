@@ -87,6 +87,23 @@ test.each<[string, string, (player: { id: string; email: string; propertyId: str
   expect(await scenario.stats(campaignId)).toMatchObject({ cancelled: 1, pending: 0 });
 });
 
+test("a message that starts in the last moment for it has half a second to reach its vendor before the answer", async () => {
+  const { id: propertyId } = await service.newProperty();
+  const scenario = scenarioIn(service, propertyId);
+  const playerId = await scenario.player({ email: "ana@example.com" });
+  const campaignId = await scenario.campaign();
+  await scenario.send(campaignId);
+  await scenario.work({ only: "plan_campaign" });
+  await become(scenario, campaignId, "sending");
+  await admin`
+    update campaign_sends set updated_at = clock_timestamp() where property_id = ${propertyId} and campaign_id = ${campaignId}`;
+  await scenario.call("consent_revoke", { propertyId, playerId, channel: "email" });
+  const [{ wait }] = await admin<[{ wait: number }]>`
+    select extract(epoch from clock_timestamp() - updated_at)::float8 as wait from campaign_sends
+    where property_id = ${propertyId} and campaign_id = ${campaignId}`;
+  expect(wait).toBeGreaterThan(1.5);
+});
+
 /** An erasure that has stopped the sends under way, and waits for `table` until `release`. */
 async function haltedErasure(scenario: Scenario, playerId: string, table: string) {
   const release = await openTransaction(admin, (sql) => sql`lock table ${sql(table)} in share mode`);
