@@ -33,6 +33,14 @@ async function looksAgain(): Promise<void> {
   );
 }
 
+/** A campaign that is sent and planned, and not delivered yet. */
+async function planned(scenario: Scenario): Promise<string> {
+  const campaignId = await scenario.campaign();
+  await scenario.send(campaignId);
+  await scenario.work({ only: "plan_campaign" });
+  return campaignId;
+}
+
 /** Gives a campaign's sends this status, as a delivery does. However slow the machine, they were claimed just now. */
 const become = ({ id, query }: Scenario, campaignId: string, status: string) =>
   query(
@@ -75,9 +83,7 @@ test.each<[string, string, (player: { id: string; email: string; propertyId: str
   const scenario = scenarioIn(service, propertyId);
   const email = "ana@example.com";
   const id = await scenario.player({ email });
-  const campaignId = await scenario.campaign();
-  await scenario.send(campaignId);
-  await scenario.work({ only: "plan_campaign" });
+  const campaignId = await planned(scenario);
   await become(scenario, campaignId, "sending");
   const barring = calling(scenario, operation, about({ id, email, propertyId }));
   await Promise.race([looksAgain(), barring.answer]);
@@ -91,9 +97,7 @@ test("a message that starts in the last moment for it has half a second to reach
   const { id: propertyId } = await service.newProperty();
   const scenario = scenarioIn(service, propertyId);
   const playerId = await scenario.player({ email: "ana@example.com" });
-  const campaignId = await scenario.campaign();
-  await scenario.send(campaignId);
-  await scenario.work({ only: "plan_campaign" });
+  const campaignId = await planned(scenario);
   await become(scenario, campaignId, "sending");
   await admin`
     update campaign_sends set updated_at = clock_timestamp() where property_id = ${propertyId} and campaign_id = ${campaignId}`;
@@ -151,9 +155,7 @@ test("a refusal from before the player's consent leaves messages on their way", 
   const { id: propertyId } = await service.newProperty();
   const scenario = scenarioIn(service, propertyId);
   const playerId = await scenario.player({ email: "ana@example.com" });
-  const campaignId = await scenario.campaign();
-  await scenario.send(campaignId);
-  await scenario.work({ only: "plan_campaign" });
+  const campaignId = await planned(scenario);
   const refusal = { channel: "email", consentGiven: false, occurredAt: "2020-01-01T00:00:00Z" };
   await scenario.call("consent_record", { propertyId, playerId, ...refusal });
   expect(await scenario.stats(campaignId)).toMatchObject({ pending: 1, cancelled: 0 });

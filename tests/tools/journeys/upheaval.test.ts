@@ -185,7 +185,7 @@ async function upheaval(clock: JourneyClock, random: Random) {
     async merge() {
       const [kept, other] = free().toReversed();
       if (!kept || !other || random() < 0.3) return;
-      // What the kept one has refused ends first.
+      // The kept one's refusals end the other's entries first.
       const others = (await pastOf(other.id)).map((entry) => ({
         ...entry,
         isActive: entry.isActive && kept.had === null,
