@@ -10,8 +10,7 @@ const CONTROL = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]/g;
 
 /** The host of a web address or a mail address. A mark behind it says that it has been shown already. */
 const HOST = /(?<=:\/\/|@|\bwww\.)[\p{L}\p{N}\p{M}.-]{1,253}(?![\p{L}\p{N}\p{M}.-]| \[[a-z0-9.-]*xn--)/gu;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: all that is no ASCII is looked for
-const OTHER_LETTERS = /[^\u0000-\u007F]/;
+const OTHER_LETTERS = /\P{ASCII}/u;
 
 const LINE_BREAKS = /[\n\r\u2028\u2029]+/g;
 
